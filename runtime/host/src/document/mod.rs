@@ -1,0 +1,1 @@
+//! Documents: their numbers, keys, fields and reductions.

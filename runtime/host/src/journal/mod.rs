@@ -1,0 +1,1 @@
+//! Journals: the ordered, durable, append-only logs behind collections.

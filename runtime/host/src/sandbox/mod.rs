@@ -1,0 +1,1 @@
+//! The sandbox that connectors run in.

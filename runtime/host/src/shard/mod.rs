@@ -1,0 +1,3 @@
+//! A shard: the pipeline that owns a connector instance.
+
+pub mod combine;

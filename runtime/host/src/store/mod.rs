@@ -1,0 +1,1 @@
+//! Stores: small values under keys, each with a revision.
