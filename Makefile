@@ -1,0 +1,30 @@
+# Each target does all its own set-up, asks for nothing, and prints what it
+# installs.
+
+.PHONY: help setup connectors build demo test bench lint
+
+CONNECTORS := $(or $(CARGO_TARGET_DIR),target)/connectors
+
+help: ## This list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
+
+setup: ## Install what building needs
+	@scripts/setup
+
+connectors: setup ## Build the connectors into target/connectors
+	@scripts/build-connectors $(CONNECTORS)
+
+build: connectors ## Build the host into target/release/tidegate
+	@cargo build --release --bin tidegate
+
+demo: build ## Materialize examples/quickstart into a SQLite file
+	@scripts/demo
+
+test: build ## Run every test
+	@scripts/test
+
+bench: build ## Measure; writes target/bench/*.json
+	@scripts/bench
+
+lint: setup ## Formatting, clippy, documentation, licences
+	@scripts/lint
