@@ -10,6 +10,28 @@ mod interval;
 mod legacy;
 mod problem;
 
+#[cfg(feature = "evaluate")]
+mod cron;
+#[cfg(feature = "evaluate")]
+mod explain;
+#[cfg(feature = "evaluate")]
+mod model;
+#[cfg(feature = "evaluate")]
+mod near;
+#[cfg(feature = "evaluate")]
+mod pacing;
+#[cfg(feature = "evaluate")]
+mod week;
+#[cfg(feature = "evaluate")]
+mod zone;
+
 pub use clock::{ClockTime, Day, DaySet};
 pub use legacy::{Configured, ConnectorSchedule, DEFAULT_FREQUENCY, classify};
 pub use problem::{Problem, ProblemKind, ScheduleError};
+
+#[cfg(feature = "evaluate")]
+pub use explain::{Entry, Regime};
+#[cfg(feature = "evaluate")]
+pub use model::{CompiledSchedule, seed_of};
+#[cfg(feature = "evaluate")]
+pub use pacing::CompiledPacing;

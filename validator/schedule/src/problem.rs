@@ -117,6 +117,13 @@ impl ScheduleError {
         self.problems
     }
 
+    /// Adds a problem.
+    #[cfg(feature = "evaluate")]
+    pub(crate) fn with(mut self, problem: Problem) -> Self {
+        self.problems.push(problem);
+        self
+    }
+
     /// Turns gathered problems into a result: an error when there is any.
     pub(crate) fn check(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() {
