@@ -100,6 +100,7 @@ impl Leader {
     ///
     /// Steps are taken until one waits. A wait ends with the next event.
     pub fn step(mut self, now: Now) -> (Action, Leader) {
+        self.rotate(now);
         if let Some(action) = self.answer(now) {
             return (action, self);
         }
@@ -317,12 +318,18 @@ impl Leader {
         }
     }
 
-    fn step_head(&mut self, now: Now) -> Option<Action> {
+    /// Hands a transaction whose commit is durable from the Head to the Tail.
+    fn rotate(&mut self, now: Now) {
         let head = std::mem::replace(&mut self.head, Head::Stop);
         let (head, committed) = head.rotate(now);
+        self.head = head;
         if let Some(committed) = committed {
             self.tail = Tail::begin(committed);
         }
+    }
+
+    fn step_head(&mut self, now: Now) -> Option<Action> {
+        let head = std::mem::replace(&mut self.head, Head::Stop);
         let (action, head) = head.step(&self.session, self.tail.view(), now);
         self.head = head;
         if let Some(Action::Flush { .. }) = action {
