@@ -375,3 +375,6 @@ impl Leader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -383,3 +383,6 @@ fn trigger(commit: &Commit, rows: u64) -> Option<Vec<StoredRows>> {
         false => commit.stored.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -302,3 +302,6 @@ fn check_ends(record: &Record, layout: &Layout, ends: &Frontier) -> Result<(), R
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
