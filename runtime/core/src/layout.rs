@@ -110,6 +110,17 @@ impl Layout {
         self.bindings.iter().any(|binding| binding.reads(source))
     }
 
+    /// Says whether each binding is in `current` with a higher backfill
+    /// counter. One that is merely gone may come back, and is not superseded.
+    pub(crate) fn is_superseded_by(&self, current: &Layout) -> bool {
+        self.bindings.iter().all(|old| {
+            current
+                .bindings
+                .iter()
+                .any(|new| new.resource == old.resource && new.backfill > old.backfill)
+        })
+    }
+
     /// Iterates the shards with their key ranges, in order.
     pub fn shards(&self) -> impl Iterator<Item = (ShardId, KeyRange)> {
         (0..).map(ShardId).zip(self.shards.iter().copied())

@@ -250,15 +250,24 @@ impl Record {
 
     /// Returns the record of the next session, to be written before any
     /// connector opens: it is what makes the fence rise.
+    ///
+    /// If all bindings of the work that is left were backfilled since, it is
+    /// dropped, as their rows are all written again. That is the way on from
+    /// work that cannot be finished.
     #[must_use]
-    pub fn opening(&self, owner_epoch: u64) -> Record {
-        Record {
-            fence: Fence {
-                owner_epoch,
-                session: self.fence.session + 1,
-            },
-            ..self.clone()
-        }
+    pub fn opening(&self, owner_epoch: u64, current: &Layout) -> Record {
+        let superseded = self
+            .unfinished()
+            .is_some_and(|left| left.is_superseded_by(current));
+        let mut next = match superseded {
+            true => self.without_unfinished(),
+            false => self.clone(),
+        };
+        next.fence = Fence {
+            owner_epoch,
+            session: self.fence.session + 1,
+        };
+        next
     }
 
     /// Returns the record in which a transaction is about to be stored.
@@ -347,6 +356,16 @@ impl Record {
             hinted: None,
             ..self.clone()
         }
+    }
+
+    fn without_unfinished(&self) -> Record {
+        let mut next = self.without_hint();
+        next.committed.acknowledged = true;
+        next.committed.patches.clear();
+        next.committed.trigger = None;
+        // What the states name as staged must not be applied any more.
+        next.states.clear();
+        next
     }
 
     fn patch_states(&mut self, patches: &BTreeMap<KeyRange, Value>) {

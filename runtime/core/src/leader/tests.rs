@@ -532,7 +532,7 @@ fn pacing_holds_an_acknowledgement_until_somebody_waits() {
         ("the instant comes", |driver| driver.sleep(3_600_000), false),
         (
             "a poke",
-            |driver| drop(driver.poke(1, Through::Open)),
+            |driver| assert_eq!(driver.poke(1, Through::Open), Outcome::AlreadyClosing),
             false,
         ),
         ("a stop", |driver| driver.tell(Event::Stop), false),
@@ -800,7 +800,7 @@ fn refuses_messages_that_nobody_waits_for() {
         matches!(error, Err(ProtocolError::UnawaitedRecord { .. })),
         "{error:?}"
     );
-    let record = Box::new(record.opening(9));
+    let record = Box::new(record.opening(9, &task().layout));
     let error = driver.leader().record(Event::Persisted { record });
     assert!(
         matches!(error, Err(ProtocolError::Fenced { .. })),

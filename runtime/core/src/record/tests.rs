@@ -57,10 +57,10 @@ fn commit(rows: u64) -> Commit {
 
 #[test]
 fn each_persist_changes_its_part() {
-    let opening = Record::new().opening(3);
+    let opening = Record::new().opening(3, &Layout::default());
     assert_eq!((opening.fence.owner_epoch, opening.fence.session), (3, 1));
     assert_eq!(
-        opening.opening(3).fence.session,
+        opening.opening(3, &Layout::default()).fence.session,
         2,
         "the fence rises at every open"
     );
@@ -108,6 +108,33 @@ fn each_persist_changes_its_part() {
         untriggered.committed.trigger, None,
         "the task has none any more"
     );
+}
+
+#[test]
+fn a_backfill_of_every_binding_drops_the_work_that_is_left() {
+    let backfilled = |backfill| Layout {
+        bindings: vec![Binding {
+            backfill,
+            ..binding()
+        }],
+        shards: vec![KeyRange::ALL],
+    };
+    let hinted = Record::new().with_hint(hint(7), &keys(9));
+    let committed = hinted.with_commit(commit(2));
+    for left in [hinted, committed] {
+        for kept in [backfilled(0), Layout::default()] {
+            let opening = left.opening(1, &kept);
+            assert_eq!(opening.unfinished(), left.unfinished(), "{kept:?}");
+            assert_eq!(opening.states, left.states, "{kept:?}");
+        }
+        let opening = left.opening(1, &backfilled(1));
+        assert_eq!(opening.unfinished(), None);
+        assert!(
+            opening.states.is_empty(),
+            "nothing names staged work any more"
+        );
+        assert_eq!(opening.committed.trigger, None);
+    }
 }
 
 #[test]
@@ -179,7 +206,9 @@ fn reads_back_as_written() {
 
 #[test]
 fn a_record_is_this_text() {
-    let record = Record::new().opening(3).with_hint(hint(7), &keys(255));
+    let record = Record::new()
+        .opening(3, &Layout::default())
+        .with_hint(hint(7), &keys(255));
     let want = concat!(
         r#"{"version":1,"fence":{"ownerEpoch":3,"session":1},"#,
         r#""committed":{"frontier":[],"layout":{"bindings":[],"shards":[]},"#,

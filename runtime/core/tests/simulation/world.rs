@@ -33,10 +33,12 @@ pub enum Op {
     },
     HangUp(usize),
     Stop,
+    /// The first so many bindings start over, and the shards may be others.
     ChangeSpec {
-        backfill: bool,
+        backfill: usize,
         split: bool,
     },
+    /// The session is lost: its host, a shard or the store failed.
     Crash,
 }
 
@@ -143,7 +145,9 @@ impl World {
             Op::HangUp(index) => self.hang_up(index),
             Op::Stop => self.tell(Event::Stop),
             Op::ChangeSpec { backfill, split } => {
-                self.layout.bindings[0].backfill += u32::from(backfill);
+                for binding in self.layout.bindings.iter_mut().take(backfill) {
+                    binding.backfill += 1;
+                }
                 self.layout.shards = shards(split);
                 self.tell(Event::SpecChanged);
             }
@@ -153,7 +157,7 @@ impl World {
 
     /// Opens a session, as a host does after a start, a crash or a change.
     fn open(&mut self) {
-        let record = self.read_record().opening(1);
+        let record = self.read_record().opening(1, &self.layout);
         self.record = record.to_json();
         let (layout, finish_only) = match scope(&record, &self.layout) {
             Scope::Current => (self.layout.clone(), false),
