@@ -117,8 +117,12 @@ impl MaxKeys {
         self.keys.get(binding)
     }
 
-    /// Raises the highest key of `binding` to `key`; never lowers it.
+    /// Raises the highest key of `binding` to `key`; never lowers it. Those of
+    /// its earlier backfills are dropped.
     pub fn raise(&mut self, binding: Binding, key: Key) {
+        self.keys.retain(|older, _| {
+            older.resource != binding.resource || older.backfill >= binding.backfill
+        });
         let highest = self.keys.entry(binding).or_insert_with(|| key.clone());
         if *highest < key {
             *highest = key;

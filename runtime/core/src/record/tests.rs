@@ -111,6 +111,18 @@ fn each_persist_changes_its_part() {
 }
 
 #[test]
+fn highest_keys_are_those_of_the_last_backfill() {
+    let backfilled = Binding {
+        backfill: 1,
+        ..binding()
+    };
+    let mut keys = keys(9);
+    keys.raise(backfilled.clone(), Key(vec![2]));
+    assert_eq!(keys.get(&binding()), None);
+    assert_eq!(keys.get(&backfilled), Some(&Key(vec![2])));
+}
+
+#[test]
 fn a_backfill_of_every_binding_drops_the_work_that_is_left() {
     let backfilled = |backfill| Layout {
         bindings: vec![Binding {

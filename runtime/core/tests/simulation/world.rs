@@ -442,7 +442,8 @@ impl World {
 
     fn report(&mut self, bound: u64) {
         let session = self.session.as_ref().expect("a session reads");
-        let read = session.read.clone();
+        let leader = session.leader.as_ref().expect("the leader is there");
+        let read = leader.read_frontier().clone();
         for (source, end) in self.ends(&session.layout.clone()).iter() {
             let upper = end.min(read.next(source) + bound);
             self.tell(Event::Ready {
