@@ -48,6 +48,22 @@ pub struct Session {
 }
 
 impl Session {
+    /// Sends a message to `shards`.
+    pub fn send(
+        &mut self,
+        txn: TxnId,
+        shards: impl IntoIterator<Item = ShardId>,
+        message: &Message,
+    ) {
+        let flights = shards.into_iter().map(|shard| Flight {
+            shard,
+            txn,
+            message: message.clone(),
+            answer: None,
+        });
+        self.flights.extend(flights);
+    }
+
     pub fn is_in_flight(&self, is: impl Fn(&Message) -> bool) -> bool {
         self.flights.iter().any(|flight| is(&flight.message))
     }

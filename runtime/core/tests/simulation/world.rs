@@ -11,7 +11,7 @@ use tidegate_core::{
 };
 
 use crate::destination::{Destination, Document};
-use crate::session::{Flight, Message, Session};
+use crate::session::{Message, Session};
 
 /// One entry of a script.
 #[derive(Debug, Clone)]
@@ -241,86 +241,58 @@ impl World {
 
     /// Starts one piece of IO, after checking that it may start.
     fn start(&mut self, action: Action) {
-        let now = self.now;
+        self.check(&action);
         let session = self.session.as_mut().expect("actions come from a session");
-        let status = session
-            .leader
-            .as_ref()
-            .expect("the leader is there")
-            .status(now);
-        let mut fly = |shard, txn, message| {
-            session.flights.push(Flight {
-                shard,
-                txn,
-                message,
-                answer: None,
-            });
-        };
-        let shard_zero = ShardId(0);
         match action {
             Action::Extend { txn, to, extents } => {
-                check_extend(session, txn, &extents);
-                let session = self.session.as_mut().expect("still there");
-                for shard in to {
-                    let message = Message::Extend(extents.clone());
-                    session.flights.push(Flight {
-                        shard,
-                        txn,
-                        message,
-                        answer: None,
-                    });
-                }
+                session.send(txn, to, &Message::Extend(extents));
             }
-            Action::AllowLoads { txn, .. } => {
-                let acknowledging = session.is_in_flight(|m| matches!(m, Message::Acknowledge(_)));
-                assert!(!acknowledging, "loads before the acknowledgement");
-                assert_eq!(session.open, Some(txn));
-                assert!(!session.loads_allowed, "allowed once");
-                session.loads_allowed = true;
-            }
-            Action::Flush { txn, to } => {
-                assert_eq!(
-                    status.tail_phase,
-                    TailPhase::Done,
-                    "closed before the tail was done"
-                );
-                to.into_iter()
-                    .for_each(|shard| fly(shard, txn, Message::Flush));
-                assert!(session.loads_allowed, "flushed before loads were allowed");
-            }
-            Action::Store { txn, to } => {
-                to.into_iter()
-                    .for_each(|shard| fly(shard, txn, Message::Store));
-            }
+            Action::AllowLoads { .. } => session.loads_allowed = true,
+            Action::Flush { txn, to } => session.send(txn, to, &Message::Flush),
+            Action::Store { txn, to } => session.send(txn, to, &Message::Store),
             Action::StartCommit {
                 txn,
                 to,
                 checkpoint,
             } => {
-                for shard in to {
-                    fly(shard, txn, Message::StartCommit(checkpoint.clone()));
-                }
+                session.send(txn, to, &Message::StartCommit(checkpoint));
             }
             Action::Acknowledge { txn, to, .. } => {
                 for (shard, patch) in to {
-                    fly(shard, txn, Message::Acknowledge(patch));
+                    session.send(txn, [shard], &Message::Acknowledge(patch));
                 }
             }
-            Action::RunTriggers { txn, .. } => fly(shard_zero, txn, Message::RunTriggers),
-            Action::Persist { why, record } => {
-                check_persist(session, why, &record);
-                let session = self.session.as_mut().expect("still there");
-                let (txn, message) = (TxnId::RECOVERED, Message::Persist(record));
-                session.flights.push(Flight {
-                    shard: shard_zero,
-                    txn,
-                    message,
-                    answer: None,
-                });
+            Action::RunTriggers { txn, .. } => {
+                session.send(txn, [ShardId(0)], &Message::RunTriggers);
+            }
+            Action::Persist { record, .. } => {
+                session.send(TxnId::RECOVERED, [ShardId(0)], &Message::Persist(record));
             }
             Action::Ack { .. } => {}
             Action::Done { waiters, .. } => self.check_done(waiters),
             Action::Wait { .. } | Action::Stop | Action::Abandon => panic!("not IO: {action:?}"),
+        }
+    }
+
+    /// Checks that an action may start now.
+    fn check(&mut self, action: &Action) {
+        let session = self.session.as_mut().expect("actions come from a session");
+        let leader = session.leader.as_ref().expect("the leader is there");
+        let tail = leader.status(self.now).tail_phase;
+        match action {
+            Action::Extend { txn, extents, .. } => check_extend(session, *txn, extents),
+            Action::AllowLoads { txn, .. } => {
+                let acknowledging = session.is_in_flight(|m| matches!(m, Message::Acknowledge(_)));
+                assert!(!acknowledging, "loads before the acknowledgement");
+                assert_eq!(session.open, Some(*txn));
+                assert!(!session.loads_allowed, "allowed twice");
+            }
+            Action::Flush { .. } => {
+                assert_eq!(tail, TailPhase::Done, "closed before the tail was done");
+                assert!(session.loads_allowed, "flushed before loads were allowed");
+            }
+            Action::Persist { why, record } => check_persist(session, *why, record),
+            _ => {}
         }
     }
 
