@@ -171,16 +171,18 @@ fn slow_fire(tz: Tz, base: i64, windows: &[Window], after: i64, seed: u64) -> Op
     }
 }
 
-/// Finds changes of a clock from 1970 to 2099, to the hour and then to the minute.
+/// Finds changes of a clock from 1970 to 2099, by days and then by minutes.
 fn changes(tz: Tz) -> Vec<i64> {
     let mut found = Vec::new();
-    for day in 0..END / DAY {
-        let (from, to) = (day * DAY, day * DAY + DAY);
-        if offset_seconds(tz, from) != offset_seconds(tz, to) {
-            let minute = (from / MINUTE..to / MINUTE)
-                .find(|minute| offset_seconds(tz, minute * MINUTE) != offset_seconds(tz, from));
-            found.push(minute.map_or(to, |minute| minute * MINUTE));
+    let mut before = offset_seconds(tz, 0);
+    for day in 1..END / DAY {
+        let offset = offset_seconds(tz, day * DAY);
+        if offset != before {
+            let mut minutes = ((day - 1) * DAY..day * DAY).step_by(60_000);
+            let change = minutes.find(|minute| offset_seconds(tz, *minute) != before);
+            found.push(change.unwrap_or(day * DAY));
         }
+        before = offset;
     }
     found
 }
@@ -282,7 +284,10 @@ fn overlap(one: &Window, other: &Window) -> bool {
                     .expect("a time"),
             )
         };
-        (0..24 * 60).any(|minute| on(one, minute) && on(other, minute))
+        // Where two overlap, one of them opens inside the other, at its start or at midnight.
+        [0, one.start, other.start]
+            .iter()
+            .any(|minute| on(one, *minute) && on(other, *minute))
     })
 }
 
