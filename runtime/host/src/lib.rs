@@ -3,8 +3,27 @@
 //! The decisions are made elsewhere, by pure functions (`tidegate-core`); this
 //! crate carries them out.
 
+mod append;
+mod catalog;
+pub mod clock;
+mod collection;
+mod connectors;
+mod data_dir;
 pub mod document;
+mod host;
+mod input;
 pub mod journal;
+pub mod leader;
+mod runtimes;
 pub mod sandbox;
 pub mod shard;
 pub mod store;
+
+pub use append::{AppendError, Appended};
+pub use catalog::{Built, Catalog};
+pub use collection::CollectionError;
+pub use connectors::{ConnectorError, Connectors, component_ref};
+pub use data_dir::{DataDir, DataDirError, FORMAT_VERSION};
+pub use host::{Host, HostError, RunOptions, TaskSummary, check, inspect};
+pub use input::{InputEnd, InputHandle};
+pub use runtimes::Runtimes;

@@ -1,3 +1,18 @@
-//! A shard: the pipeline that owns a connector instance.
+//! A shard: the pipeline that owns a connector instance. Data runtime.
+//!
+//! ```text
+//! leader -> actor -> reader -> combiner -> connector -> destination
+//!              '------- replies --------------'
+//! ```
 
+mod actor;
 pub mod combine;
+mod connector;
+mod error;
+mod reader;
+
+pub use actor::{Reported, Request, Shard, ShardConfig};
+pub use connector::{Answer, Connector};
+pub use error::ShardError;
+pub use reader::Window;
+pub(crate) use reader::Reader;

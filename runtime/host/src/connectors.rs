@@ -1,0 +1,109 @@
+//! Finds and loads connectors.
+//!
+//! A path is a path. A bare name is looked up in directories, first to last:
+//! `NAME.wasm`. A component is loaded once, and shared by all who run it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use tidegate_validator::{ComponentRef, ConnectorFault};
+use tokio::sync::Mutex;
+
+use crate::sandbox::{Component, Engine, EngineConfig, EngineError, LoadError};
+
+/// What a component's file is called after its name.
+const EXTENSION: &str = "wasm";
+
+/// The connectors that catalogs may name.
+pub struct Connectors {
+    engine: Engine,
+    directories: Vec<PathBuf>,
+    loaded: Mutex<BTreeMap<PathBuf, Component>>,
+}
+
+/// Why there is no such connector.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectorError {
+    /// No directory holds it.
+    #[error(
+        "there is no connector {name} in {}: --connectors or TIDEGATE_CONNECTORS names the directory \
+         that holds it",
+        directories.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Unknown {
+        /// Its name.
+        name: String,
+        /// Where it was looked for.
+        directories: Vec<PathBuf>,
+    },
+    /// The file is not a connector that this host can run.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+impl Connectors {
+    /// Makes the sandbox. Compiled connectors are kept in `cache`, if there is one.
+    pub fn new(directories: &[PathBuf], cache: Option<PathBuf>) -> Result<Connectors, EngineError> {
+        let engine = Engine::new(&EngineConfig { cache_directory: cache })?;
+        let directories = directories.to_vec();
+        Ok(Connectors { engine, directories, loaded: Mutex::default() })
+    }
+
+    /// Loads a connector.
+    pub async fn load(&self, component: &ComponentRef) -> Result<Component, ConnectorError> {
+        let path = match component {
+            ComponentRef::Path(path) => path.clone(),
+            ComponentRef::Name(name) => self.find(name).ok_or_else(|| ConnectorError::Unknown {
+                name: name.clone(),
+                directories: self.directories.clone(),
+            })?,
+        };
+        let mut loaded = self.loaded.lock().await;
+        if let Some(component) = loaded.get(&path) {
+            return Ok(component.clone());
+        }
+        let (engine, file) = (self.engine.clone(), path.clone());
+        // Compiling takes every core for a moment.
+        let loading = tokio::task::spawn_blocking(move || engine.load(file));
+        let component = loading.await.expect("loading a component does not panic")?;
+        loaded.insert(path, component.clone());
+        Ok(component)
+    }
+
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        let candidates = self.directories.iter().map(|it| it.join(name).with_extension(EXTENSION));
+        candidates.into_iter().find(|path| path.is_file())
+    }
+
+    /// Returns the names that can be looked up, for "did you mean".
+    pub fn names(&self) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        for directory in &self.directories {
+            // A directory that is not there holds nothing.
+            let Ok(entries) = directory.read_dir() else { continue };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                if path.extension().is_some_and(|it| it == EXTENSION) {
+                    names.extend(path.file_stem().and_then(|it| it.to_str()).map(str::to_owned));
+                }
+            }
+        }
+        names.into_iter().collect()
+    }
+
+    /// Puts an error into what the validator understands.
+    pub(crate) fn fault(&self, error: &ConnectorError) -> ConnectorFault {
+        match error {
+            ConnectorError::Unknown { .. } => ConnectorFault::Unknown { known: self.names() },
+            ConnectorError::Load(error) => ConnectorFault::Failed { message: error.to_string() },
+        }
+    }
+}
+
+/// Reads what a command line names: a path, or a bare name.
+pub fn component_ref(text: &str) -> ComponentRef {
+    let is_path = text.contains('/') || Path::new(text).extension().is_some_and(|it| it == EXTENSION);
+    match is_path {
+        true => ComponentRef::Path(text.into()),
+        false => ComponentRef::Name(text.to_owned()),
+    }
+}

@@ -1,0 +1,287 @@
+//! Drives one session's leader: each action is one piece of IO, each answer
+//! one event.
+//!
+//! ```text
+//!            commands, journal ends, replies, re-read records
+//!                               |
+//! step -> Wait ----------------> record -> step -> ...
+//!      -> Extend, Flush, ... -> a message to the shards
+//!      -> Persist -----------> a write of the record
+//!      -> Stop --------------> the session's end
+//! ```
+//!
+//! What is to be done is decided in `tidegate-core`; here is only how.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tidegate_core::{
+    Action, Event, Figures, Frontier, Leader, Persist, Record, ShardId, Source, Status, WaiterId,
+};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::error::SessionError;
+use super::records::{Records, RecordsError, Revision};
+use super::task::{Command, Progress, Through};
+use crate::clock::Clock;
+use crate::journal::Journal;
+use crate::shard::{Reported, Request, Shard, ShardError};
+
+/// How much one extension reads over all sources, about. Policies are looked
+/// at between extensions, so this bounds how far a transaction overshoots a
+/// ceiling; it is large enough that the messages around it cost nothing.
+const EXTEND_BYTES: u64 = 4 << 20;
+
+/// A source with its journal.
+pub(crate) struct Input {
+    pub(crate) source: Source,
+    pub(crate) journal: Arc<dyn Journal>,
+}
+
+/// Everything that one session's actor owns.
+pub(crate) struct Actor {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shards: Vec<Shard>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) records: Records,
+    pub(crate) revision: Revision,
+    /// What was read so far, or will be by extensions that were asked for.
+    pub(crate) read: Frontier,
+    pub(crate) answers: mpsc::Receiver<Reported>,
+    /// The write of the record that is under way. The leader asks for one at a
+    /// time.
+    pub(crate) writing: Option<BoxFuture<'static, Result<(Record, Revision), RecordsError>>>,
+    pub(crate) callers: BTreeMap<WaiterId, oneshot::Sender<Figures>>,
+    pub(crate) next_waiter: u64,
+    pub(crate) progress: Progress,
+    /// Whether the task was told to stop.
+    pub(crate) stopping: bool,
+    /// Whether every handle to the task is gone.
+    pub(crate) abandoned: bool,
+}
+
+impl Actor {
+    /// Leads until the session is stopped or fails. `queued` came while it
+    /// opened.
+    pub(crate) async fn lead(
+        &mut self,
+        mut leader: Leader,
+        queued: Vec<Command>,
+        commands: &mut mpsc::Receiver<Command>,
+    ) -> Result<(), SessionError> {
+        for command in queued {
+            leader.record(self.event_of_command(command))?;
+        }
+        let ends_changed = Arc::new(Notify::new());
+        let _watching = self.watch_ends(&ends_changed);
+        self.report_ready(&mut leader)?;
+        loop {
+            let (action, next) = leader.step(self.clock.now());
+            leader = next;
+            match action {
+                Action::Wait { wake_after_millis } => {
+                    self.publish(leader.status(self.clock.now()));
+                    self.wait(&mut leader, commands, &ends_changed, wake_after_millis).await?;
+                }
+                Action::Extend { txn, to, extents } => {
+                    self.read = self.read.advanced(&extents);
+                    self.send(&to, |_| Request::Extend { txn, extents: extents.clone() }).await;
+                    self.report_ready(&mut leader)?;
+                }
+                Action::Stop => {
+                    self.publish(leader.status(self.clock.now()));
+                    return Ok(());
+                }
+                Action::Abandon => return Err(SessionError::Abandoned),
+                action => self.act(action).await,
+            }
+        }
+    }
+
+    /// Waits for the next event and records it.
+    async fn wait(
+        &mut self,
+        leader: &mut Leader,
+        commands: &mut mpsc::Receiver<Command>,
+        ends_changed: &Notify,
+        wake_after_millis: Option<u64>,
+    ) -> Result<(), SessionError> {
+        let wake = async {
+            match wake_after_millis {
+                Some(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // Answers first: they free what callers wait for.
+            biased;
+            answer = self.answers.recv() => {
+                let answer = answer.ok_or(ShardError::Gone)?;
+                leader.record(self.event_of(answer)?)?;
+            }
+            written = written(&mut self.writing) => {
+                let (record, revision) = written?;
+                self.revision = revision;
+                self.progress.count_persisted(&record);
+                leader.record(Event::Persisted { record: Box::new(record) })?;
+            }
+            command = commands.recv(), if !self.abandoned => {
+                // Nobody is left who could stop the task.
+                self.abandoned = command.is_none();
+                let event = self.event_of_command(command.unwrap_or(Command::Stop));
+                leader.record(event)?;
+            }
+            () = ends_changed.notified() => self.report_ready(leader)?,
+            () = wake => {}
+        }
+        Ok(())
+    }
+
+    fn event_of(&mut self, answer: Reported) -> Result<Event, SessionError> {
+        let Reported { shard, reply } = answer;
+        let (txn, reply) = reply?;
+        self.progress.count_reply(&reply);
+        Ok(Event::Reply { shard, txn, reply })
+    }
+
+    fn event_of_command(&mut self, command: Command) -> Event {
+        match command {
+            Command::Stop => {
+                self.stopping = true;
+                Event::Stop
+            }
+            Command::SyncNow { through, answer } => {
+                let waiter = WaiterId(self.next_waiter);
+                self.next_waiter += 1;
+                self.callers.insert(waiter, answer);
+                let through = match through {
+                    Through::Open => tidegate_core::Through::Open,
+                    Through::Head => tidegate_core::Through::Head { ends: self.ends() },
+                };
+                Event::Poke { waiter, through }
+            }
+        }
+    }
+
+    /// Carries out an action that needs nothing of the leader.
+    async fn act(&mut self, action: Action) {
+        match action {
+            Action::AllowLoads { to, .. } => self.send(&to, |_| Request::AllowLoads).await,
+            Action::Flush { txn, to } => self.send(&to, |_| Request::Flush { txn }).await,
+            Action::Store { txn, to } => self.send(&to, |_| Request::Store { txn }).await,
+            Action::StartCommit { txn, to, checkpoint } => {
+                self.send(&to, |_| Request::StartCommit { txn, checkpoint: checkpoint.clone() }).await;
+            }
+            Action::Acknowledge { txn, to, recovery, stored_history } => {
+                let shards = to.keys().copied().collect();
+                self.send(&shards, |shard| Request::Acknowledge {
+                    txn,
+                    patch: to[&shard].clone(),
+                    recovery,
+                    stored_history: stored_history.clone(),
+                })
+                .await;
+            }
+            Action::Persist { why, record } => self.persist(why, *record),
+            Action::Done { waiters, figures } => {
+                for waiter in waiters {
+                    if let Some(answer) = self.callers.remove(&waiter) {
+                        // A caller that hung up is not waited for.
+                        let _ = answer.send(figures);
+                    }
+                }
+            }
+            // Callers inside the process ask only for the end.
+            Action::Ack { .. } => {}
+            Action::RunTriggers { .. } => panic!("no task has triggers: none can be configured"),
+            Action::Wait { .. } | Action::Extend { .. } | Action::Stop | Action::Abandon => {
+                panic!("the loop carries these out itself")
+            }
+        }
+    }
+
+    async fn send(&mut self, to: &tidegate_core::Shards, request: impl Fn(ShardId) -> Request) {
+        for shard in to {
+            let index = shard.0 as usize;
+            self.shards[index].send(request(*shard)).await;
+        }
+    }
+
+    /// Starts the write of the record; its answer is an event, so that the
+    /// other machine goes on meanwhile.
+    fn persist(&mut self, why: Persist, record: Record) {
+        tracing::trace!(?why, "persist");
+        let (records, revision) = (self.records.clone(), self.revision);
+        let write = async move { records.put_record(&record, Some(revision)).await };
+        let before = self.writing.replace(Box::pin(write));
+        assert!(before.is_none(), "the leader asks for one write at a time");
+    }
+
+    /// Records, for every source, how far one extension may reach.
+    fn report_ready(&self, leader: &mut Leader) -> Result<(), SessionError> {
+        let behind = |input: &&Input| *input.journal.ends().borrow() > self.read.next(&input.source);
+        let ready = self.inputs.iter().filter(behind).count().max(1) as u64;
+        for input in self.inputs.iter().filter(behind) {
+            let extent = input.journal.extent(self.read.next(&input.source), EXTEND_BYTES / ready);
+            let end = *input.journal.ends().borrow();
+            let source = input.source.clone();
+            leader.record(Event::Ready { source, upper: extent.upper, end })?;
+        }
+        Ok(())
+    }
+
+    fn ends(&self) -> Frontier {
+        ends_of(&self.inputs)
+    }
+
+    /// Sets one pending flag whenever any journal grows: a million signals
+    /// while one is pending are one wake.
+    fn watch_ends(&self, changed: &Arc<Notify>) -> JoinSet<()> {
+        let mut watching = JoinSet::new();
+        for input in &self.inputs {
+            let (mut ends, changed) = (input.journal.ends(), changed.clone());
+            watching.spawn(async move {
+                while ends.changed().await.is_ok() {
+                    changed.notify_one();
+                }
+            });
+        }
+        watching
+    }
+
+    fn publish(&self, status: Status) {
+        let left = |input: &Input| {
+            input.journal.ends().borrow().saturating_sub(self.read.next(&input.source))
+        };
+        self.progress.publish(status, self.inputs.iter().map(left).sum());
+    }
+
+    /// Ends the session, and waits until nothing of it is left.
+    pub(crate) async fn end(self) {
+        for shard in self.shards {
+            shard.end().await;
+        }
+    }
+}
+
+/// Waits for the write that is under way; for ever if there is none.
+async fn written(
+    writing: &mut Option<BoxFuture<'static, Result<(Record, Revision), RecordsError>>>,
+) -> Result<(Record, Revision), RecordsError> {
+    let Some(write) = writing else { return std::future::pending().await };
+    let written = write.await;
+    *writing = None;
+    written
+}
+
+/// Returns the journals' ends.
+pub(crate) fn ends_of(inputs: &[Input]) -> Frontier {
+    let mut ends = Frontier::default();
+    for input in inputs {
+        ends.raise(input.source.clone(), *input.journal.ends().borrow());
+    }
+    ends
+}

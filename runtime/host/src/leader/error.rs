@@ -1,0 +1,59 @@
+//! What ends a session early.
+
+use tidegate_core::{ProtocolError, RecoverError};
+use tidegate_schedule::ScheduleError;
+
+use super::records::RecordsError;
+use super::restart::Failure;
+use crate::document::SchemaError;
+use crate::journal::JournalError;
+use crate::shard::ShardError;
+
+/// Why a session ended before it was stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// A shard's work failed: the connector, a document, a journal.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// What is on disk and at the destination does not go together.
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    /// An answer came that nobody waited for.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The task's records failed.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// A journal could not be opened.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A binding's collection cannot be used.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The connector's own schedule cannot be read.
+    #[error("the connector's schedule: {0}")]
+    Schedule(#[from] ScheduleError),
+    /// The session was told to end, and did not come to an end in time.
+    #[error("the session could not end in order in time; the next one recovers it")]
+    Abandoned,
+}
+
+impl SessionError {
+    /// Says what kind of failure it is.
+    pub fn failure(&self) -> Failure {
+        match self {
+            SessionError::Shard(error) => error.failure(),
+            SessionError::Recover(_)
+            | SessionError::Journal(_)
+            | SessionError::Schema(_)
+            | SessionError::Schedule(_) => Failure::Lasting,
+            SessionError::Protocol(ProtocolError::Fenced { .. })
+            | SessionError::Records(RecordsError::TakenOver) => Failure::Fenced,
+            SessionError::Protocol(_) => Failure::Fault,
+            SessionError::Records(RecordsError::Store(_)) | SessionError::Abandoned => {
+                Failure::Transient
+            }
+            SessionError::Records(_) => Failure::Lasting,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Leading tasks: everything here runs on the control runtime.
+//!
+//! ```text
+//! host -> task -> startup -> actor -> (actions) -> shards, store
+//!          ^ restart              <---- (events) <--
+//! ```
+//!
+//! No document is parsed here, no connector is called, no disk is waited for:
+//! those are messages to the data runtime.
+
+mod actor;
+mod error;
+mod records;
+pub mod restart;
+mod schedule;
+mod startup;
+mod task;
+
+pub use error::SessionError;
+pub use records::{Applied, Outcome, Reading, Records, RecordsError, TaskSpec};
+pub(crate) use records::source_of;
+pub(crate) use startup::{TaskContext, TxnDurations};
+pub(crate) use task::Progress;
+pub use task::{SyncNowError, TaskHandle, TaskState, TaskView, Through};

@@ -1,0 +1,357 @@
+//! Opens a session: from what is on disk to a leader that runs.
+//!
+//! ```text
+//! record, fence raised -> [apply] -> connector opens -> recover -> leader
+//!                             '- not while an older spec has work left: that
+//!                                is finished first, in a session of its own
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidegate_core::{
+    Band, Binding, KeyRange, Layout, Leader, Limits, Opened, Record, ShardId, Source, Task,
+    merge_patch, recover,
+};
+use tidegate_schedule::CompiledSchedule;
+use tidegate_wit::message::{self, ApplyRequest, Authority, OpenRequest, OpenResponse, Spec};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::actor::{Actor, Input, ends_of};
+use super::error::SessionError;
+use super::records::{Applied, Records, Revision, TaskSpec, binding_id, source_of};
+use super::schedule;
+use super::task::{Command, Progress};
+use crate::clock::Clock;
+use crate::document::Checker;
+use crate::journal::Journals;
+use crate::sandbox::{Component, SessionConfig};
+use crate::shard::combine::{BindingPlan, COMBINE_BYTES_MAX, CombineGauges, Plan};
+use crate::shard::{Connector, Reader, Shard, ShardConfig, ShardError};
+
+/// How long a transaction stays open at most unless the catalog says otherwise:
+/// what a crash throws away, and how stale a destination gets under steady
+/// input.
+const OPEN_MILLIS_MAX: u64 = 5 * 60 * 1_000;
+
+/// How a session ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The task was told to stop.
+    Stopped,
+    /// What an older spec had left is finished.
+    Finished,
+}
+
+/// How long the catalog lets transactions be open.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TxnDurations {
+    /// The least, in milliseconds.
+    pub min_millis: Option<u64>,
+    /// The most, in milliseconds.
+    pub max_millis: Option<u64>,
+}
+
+/// Everything that a task's sessions are opened from.
+pub(crate) struct TaskContext {
+    pub(crate) task: TaskSpec,
+    pub(crate) component: Component,
+    pub(crate) sandbox: SessionConfig,
+    pub(crate) durations: TxnDurations,
+    pub(crate) schedule: Option<CompiledSchedule>,
+    pub(crate) journals: Arc<dyn Journals>,
+    pub(crate) records: Records,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) data: Handle,
+    pub(crate) progress: Progress,
+    pub(crate) until_caught_up: bool,
+    /// The epoch that this host leads the task under, once it has begun to.
+    pub(crate) owner_epoch: Option<u64>,
+}
+
+impl TaskContext {
+    pub(crate) fn name(&self) -> &str {
+        &self.task.spec.task
+    }
+
+    /// Opens a session and leads it to its end.
+    pub(crate) async fn session(
+        &mut self,
+        commands: &mut mpsc::Receiver<Command>,
+    ) -> Result<Ended, SessionError> {
+        let mut queued = Vec::new();
+        let opening = tokio::select! {
+            opening = self.open() => opening?,
+            // Nothing is open that would have to be closed.
+            () = stopped(commands, &mut queued) => return Ok(Ended::Stopped),
+        };
+        let Opening { mut actor, leader, finishing } = opening;
+        self.progress.enter(super::TaskState::Running);
+        let led = actor.lead(leader, queued, commands).await;
+        let stopping = actor.stopping;
+        actor.end().await;
+        led?;
+        Ok(if finishing && !stopping { Ended::Finished } else { Ended::Stopped })
+    }
+
+    async fn open(&mut self) -> Result<Opening, SessionError> {
+        let (record, revision) = self.begin().await?;
+        let applied = self.records.applied().await?;
+        // Replays and staged work make sense only as they were read.
+        let older = applied.as_ref().map(|applied| self.with_config(&applied.task));
+        let older = older.filter(|older| record.unfinished().is_some() && *older != self.task);
+        let finishing = older.is_some();
+        let (applied, mut record, mut revision) = match (applied, finishing) {
+            (Some(applied), true) => (applied, record, revision),
+            (applied, _) => self.apply(applied, record, revision).await?,
+        };
+        let task = older.unwrap_or_else(|| self.task.clone());
+
+        let connector = self.start_connector().await?;
+        let opened = self.open_connector(&connector, &task.spec, &record).await?;
+        let layout = layout_of(&task.spec);
+        let core = self.core_task(layout, &opened, finishing)?;
+        let inputs = self.inputs(&task).await?;
+        let ends = ends_of(&inputs);
+        let recovered = recover(&record, &core, &[core_opened(&opened)], &ends)?;
+        if recovered.record != record {
+            (record, revision) =
+                self.records.put_record(&recovered.record, Some(revision)).await?;
+        }
+
+        let (answer, answers) = mpsc::channel(Shard::ANSWERS_MAX);
+        let config = shard_config(&task, &applied, &record, &inputs)?;
+        let shard = Shard::start(&self.data, config, connector, answer);
+        let leader = Leader::start(core, recovered, ends, self.clock.now());
+        let actor = Actor {
+            clock: self.clock.clone(),
+            shards: vec![shard],
+            inputs,
+            records: self.records.clone(),
+            revision,
+            read: record.committed.frontier,
+            answers,
+            writing: None,
+            callers: BTreeMap::new(),
+            next_waiter: 0,
+            progress: self.progress.clone(),
+            stopping: false,
+            abandoned: false,
+        };
+        Ok(Opening { actor, leader, finishing })
+    }
+
+    /// Raises the fence before anything else is done: an older session that
+    /// still runs can no longer write the record.
+    async fn begin(&mut self) -> Result<(Record, Revision), SessionError> {
+        let found = self.records.record().await?;
+        let (record, revision) = match found {
+            Some((record, revision)) => (record, Some(revision)),
+            None => (Record::new(), None),
+        };
+        let epoch = *self.owner_epoch.get_or_insert(record.fence.owner_epoch + 1);
+        Ok(self.records.put_record(&record.opening(epoch), revision).await?)
+    }
+
+    /// Returns what was applied, with the endpoint as it is configured now: the
+    /// old password does not open the destination any more.
+    fn with_config(&self, applied: &TaskSpec) -> TaskSpec {
+        let mut task = applied.clone();
+        task.spec.config = self.task.spec.config.clone();
+        task
+    }
+
+    /// Brings the destination to the spec, if it is not there yet.
+    async fn apply(
+        &self,
+        applied: Option<Applied>,
+        record: Record,
+        revision: Revision,
+    ) -> Result<(Applied, Record, Revision), SessionError> {
+        match applied {
+            Some(applied) if applied.task == self.task => return Ok((applied, record, revision)),
+            _ => {}
+        }
+        let request = ApplyRequest {
+            last: applied.as_ref().map(|applied| applied.task.spec.clone()),
+            next: self.task.spec.clone(),
+            state: record.states.get(&KeyRange::ALL).cloned().unwrap_or_default(),
+            dry_run: false,
+        };
+        // An instance of its own: a connector's session begins with `open`.
+        let connector = self.start_connector().await?;
+        let answer = connector
+            .submit(move |session| Box::pin(async move { session.apply(&request).await }))
+            .await;
+        let response = answer.wait().await.ok_or(ShardError::Gone)?.map_err(ShardError::from)?;
+        connector.end().await;
+        for action in &response.actions {
+            tracing::info!(task = self.name(), "applied: {action}");
+        }
+        let (record, revision) = match response.patch {
+            Some(patch) => {
+                let mut next = record;
+                let state = next.states.remove(&KeyRange::ALL).unwrap_or_default();
+                next.states.insert(KeyRange::ALL, merge_patch(state, &patch));
+                self.records.put_record(&next, Some(revision)).await?
+            }
+            None => (record, revision),
+        };
+        let applied = Applied::after(applied.as_ref(), &self.task);
+        self.records.put_applied(&applied).await?;
+        Ok((applied, record, revision))
+    }
+
+    async fn start_connector(&self) -> Result<Connector, SessionError> {
+        let started =
+            Connector::start(&self.data, self.component.clone(), self.sandbox.clone()).await;
+        Ok(started.map_err(ShardError::from)?)
+    }
+
+    async fn open_connector(
+        &self,
+        connector: &Connector,
+        spec: &Spec,
+        record: &Record,
+    ) -> Result<OpenResponse, SessionError> {
+        let frontier = &record.committed.frontier;
+        let request = OpenRequest {
+            spec: spec.clone(),
+            range: message::KeyRange::FULL,
+            state: record.states.get(&KeyRange::ALL).cloned().unwrap_or_default(),
+            checkpoint: (!frontier.is_empty()).then(|| frontier.to_checkpoint()),
+            fence: message::Fence {
+                epoch: record.fence.owner_epoch,
+                session: record.fence.session,
+            },
+        };
+        let answer = connector
+            .submit(move |session| Box::pin(async move { session.open(&request).await }))
+            .await;
+        let opened = answer.wait().await.ok_or(ShardError::Gone)?;
+        Ok(opened.map_err(ShardError::from)?)
+    }
+
+    fn core_task(
+        &self,
+        layout: Layout,
+        opened: &OpenResponse,
+        finish_only: bool,
+    ) -> Result<Task, SessionError> {
+        let jitter = opened.jitter_key.as_deref().unwrap_or(self.name());
+        let pacing = match &opened.pacing {
+            Some(pacing) => schedule::of_connector(&pacing.schedule, jitter)?,
+            None => None,
+        };
+        Ok(Task {
+            layout,
+            limits: Limits {
+                open_millis: Band {
+                    floor: self.durations.min_millis.unwrap_or(0),
+                    ceiling: self.durations.max_millis.unwrap_or(OPEN_MILLIS_MAX),
+                },
+                combiner_bytes: Band { floor: 0, ceiling: COMBINE_BYTES_MAX },
+                ..Limits::ANY
+            },
+            schedule: self.schedule.as_ref().map(|model| schedule::of_model(model, jitter)),
+            pacing,
+            triggers: false,
+            finish_only,
+        })
+    }
+
+    /// Opens the journal of every binding.
+    async fn inputs(&self, task: &TaskSpec) -> Result<Vec<Input>, SessionError> {
+        let mut inputs = Vec::new();
+        for binding in &task.spec.bindings {
+            inputs.push(Input {
+                source: source_of(binding),
+                journal: self.journals.open(&binding.collection).await?,
+            });
+        }
+        Ok(inputs)
+    }
+}
+
+/// Returns what the task's only shard works by.
+fn shard_config(
+    task: &TaskSpec,
+    applied: &Applied,
+    record: &Record,
+    inputs: &[Input],
+) -> Result<ShardConfig, SessionError> {
+    let mut plan = Plan {
+        bindings: Vec::new(),
+        range: message::KeyRange::FULL,
+        budget_bytes: COMBINE_BYTES_MAX,
+    };
+    let (mut readers, mut sources, mut max_keys) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for ((binding, reading), input) in task.spec.bindings.iter().zip(&task.readings).zip(inputs) {
+        let id = binding_id(binding);
+        let of = BindingPlan::new(binding, &reading.schema, reading.hard_delete);
+        let of = of.map_err(ShardError::from)?;
+        let skip_equal = !applied.reselected.contains(&id);
+        sources.insert(input.source.clone(), plan.bindings.len() as u32);
+        plan.bindings.push(BindingPlan { skip_equal, ..of });
+        readers.push(Reader {
+            journal: input.journal.clone(),
+            window: reading.window,
+            checker: Arc::new(Checker::new(&reading.schema)?),
+        });
+        max_keys.push(max_key(record, &id, &input.source));
+    }
+    Ok(ShardConfig {
+        id: ShardId(0),
+        plan: Arc::new(plan),
+        readers,
+        sources,
+        max_keys,
+        gauges: Arc::new(CombineGauges::default()),
+    })
+}
+
+/// Returns the greatest key that a binding has in the destination. A binding
+/// that nothing was ever stored for has none, and nothing needs to be loaded;
+/// one of which only the destination remembers how far it is may have any.
+fn max_key(record: &Record, id: &Binding, source: &Source) -> Option<Vec<u8>> {
+    match record.max_keys.get(id) {
+        Some(key) => Some(key.0.clone()),
+        None if record.committed.frontier.next(source) == 0 => Some(Vec::new()),
+        None => None,
+    }
+}
+
+/// A session that has opened.
+struct Opening {
+    actor: Actor,
+    leader: Leader,
+    finishing: bool,
+}
+
+/// Waits for the task to be stopped; keeps what else is asked of it.
+async fn stopped(commands: &mut mpsc::Receiver<Command>, queued: &mut Vec<Command>) {
+    while let Some(command) = commands.recv().await {
+        match command {
+            Command::Stop => return,
+            command => queued.push(command),
+        }
+    }
+}
+
+fn layout_of(spec: &Spec) -> Layout {
+    Layout {
+        bindings: spec.bindings.iter().map(binding_id).collect(),
+        shards: vec![KeyRange::ALL],
+    }
+}
+
+fn core_opened(opened: &OpenResponse) -> Opened {
+    Opened {
+        authority: match opened.authority {
+            Authority::Remote => tidegate_core::Authority::Remote,
+            Authority::Log => tidegate_core::Authority::Log,
+        },
+        checkpoint: opened.checkpoint.clone(),
+    }
+}

@@ -1,0 +1,311 @@
+//! A task: one session after another, until it is stopped or has failed.
+//!
+//! ```text
+//! Starting -> Running -> (Stopped | Failed)
+//!    ^-- pause <-'
+//! ```
+//!
+//! A task does not belong to whoever started it: dropping a caller, a watcher
+//! or a command line changes nothing about it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::{Figures, Record, Reply, Status};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::error::SessionError;
+use super::records::Outcome;
+use super::restart::{self, Decision};
+use super::startup::{Ended, TaskContext};
+use crate::clock::wall_micros;
+use crate::input::with_causes;
+
+/// Commands that may wait for a task. Each is a caller that waits for its
+/// answer, so a full queue slows callers down and loses nothing.
+const COMMANDS_MAX: usize = 64;
+
+/// What callers ask of a task.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Commit what is open, and answer when it can be queried.
+    SyncNow {
+        through: Through,
+        answer: oneshot::Sender<Figures>,
+    },
+    /// Close, commit, acknowledge, and end.
+    Stop,
+}
+
+/// What a sync-now caller wants committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    /// What the task has read.
+    Open,
+    /// Everything in the journals at the time of the call.
+    Head,
+}
+
+/// Why a sync-now call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncNowError {
+    /// The session ended meanwhile. Calling again is safe.
+    #[error("the task's session ended before the commit; calling again is safe")]
+    Retry,
+    /// The task does not run.
+    #[error("the task does not run: {reason}")]
+    NotRunning {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What a task is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// A session is about to open, perhaps again after a failure.
+    Starting {
+        /// What ended the last session, if anything did.
+        after: Option<String>,
+    },
+    /// A session is open.
+    Running,
+    /// It ended in order.
+    Stopped,
+    /// It gave up.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
+
+impl TaskState {
+    /// Says whether the task is over.
+    pub fn is_over(&self) -> bool {
+        matches!(self, TaskState::Stopped | TaskState::Failed { .. })
+    }
+}
+
+/// What watchers see of a task.
+#[derive(Clone, Debug)]
+pub struct TaskView {
+    /// What it is doing.
+    pub state: TaskState,
+    /// Transactions committed since the host started.
+    pub transactions: u64,
+    /// Documents read since the host started, committed or not.
+    pub read: u64,
+    /// Documents that are in the journals and not read.
+    pub to_read: u64,
+    /// Rows stored or deleted since the host started.
+    pub stored: u64,
+    /// The leader as it last stood, while a session is open.
+    pub status: Option<Status>,
+}
+
+/// Counts what a session does, for watchers.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    view: Arc<watch::Sender<TaskView>>,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        let view = TaskView {
+            state: TaskState::Starting { after: None },
+            transactions: 0,
+            read: 0,
+            to_read: 0,
+            stored: 0,
+            status: None,
+        };
+        Progress { view: Arc::new(watch::Sender::new(view)) }
+    }
+
+    pub(crate) fn count_reply(&self, reply: &Reply) {
+        match reply {
+            Reply::Extended(extended) => {
+                self.view.send_modify(|view| view.read += extended.documents);
+            }
+            Reply::Stored { rows } => {
+                self.view.send_modify(|view| view.stored += rows.values().sum::<u64>());
+            }
+            _ => {}
+        }
+    }
+
+    /// A record without a hint and not yet acknowledged is a commit.
+    pub(crate) fn count_persisted(&self, record: &Record) {
+        if record.hinted.is_none() && !record.committed.acknowledged {
+            self.view.send_modify(|view| view.transactions += 1);
+        }
+    }
+
+    pub(crate) fn publish(&self, status: Status, to_read: u64) {
+        self.view.send_modify(|view| {
+            view.status = Some(status);
+            view.to_read = to_read;
+        });
+    }
+
+    pub(crate) fn enter(&self, state: TaskState) {
+        self.view.send_modify(|view| {
+            view.status = view.status.take().filter(|_| state == TaskState::Running);
+            view.state = state;
+        });
+    }
+
+    fn transactions(&self) -> u64 {
+        self.view.borrow().transactions
+    }
+}
+
+/// A running task, for whoever asks something of it.
+#[derive(Clone)]
+pub struct TaskHandle {
+    name: String,
+    commands: mpsc::Sender<Command>,
+    view: Arc<watch::Sender<TaskView>>,
+}
+
+impl TaskHandle {
+    /// Starts a task on the current runtime. The task goes on whoever holds
+    /// the handle.
+    pub(crate) fn start(context: TaskContext) -> TaskHandle {
+        let (commands, received) = mpsc::channel(COMMANDS_MAX);
+        let handle = TaskHandle {
+            name: context.name().to_owned(),
+            commands,
+            view: context.progress.view.clone(),
+        };
+        let task = Task { context, commands: received, failures_in_a_row: 0, stopping: false };
+        tokio::spawn(task.run());
+        handle
+    }
+
+    /// Returns the task's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Watches the task.
+    pub fn watch(&self) -> watch::Receiver<TaskView> {
+        self.view.subscribe()
+    }
+
+    /// Commits what is open and returns when it can be queried.
+    pub async fn sync_now(&self, through: Through) -> Result<Figures, SyncNowError> {
+        let (answer, done) = oneshot::channel();
+        if self.commands.send(Command::SyncNow { through, answer }).await.is_err() {
+            let reason = match &self.view.borrow().state {
+                TaskState::Failed { message } => message.clone(),
+                _ => "it was stopped".to_owned(),
+            };
+            return Err(SyncNowError::NotRunning { reason });
+        }
+        done.await.map_err(|_| SyncNowError::Retry)
+    }
+
+    /// Asks the task to close, commit, acknowledge and end.
+    pub async fn stop(&self) {
+        // A task that is over needs no stop.
+        let _ = self.commands.send(Command::Stop).await;
+    }
+
+    /// Waits until the task is over, and returns how it ended.
+    pub async fn over(&self) -> TaskView {
+        let mut view = self.view.subscribe();
+        let over = view.wait_for(|view| view.state.is_over()).await;
+        over.expect("the handle itself holds the sender").clone()
+    }
+}
+
+struct Task {
+    context: TaskContext,
+    commands: mpsc::Receiver<Command>,
+    failures_in_a_row: u32,
+    stopping: bool,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut after = None;
+        let state = loop {
+            self.context.progress.enter(TaskState::Starting { after: after.take() });
+            let transactions = self.context.progress.transactions();
+            match self.context.session(&mut self.commands).await {
+                Ok(Ended::Stopped) => break TaskState::Stopped,
+                // What an older spec left is finished; the next one is today's.
+                Ok(Ended::Finished) => {}
+                Err(error) => {
+                    if self.context.progress.transactions() > transactions {
+                        self.failures_in_a_row = 0;
+                    }
+                    let message = self.describe(&error);
+                    match self.judge(&error) {
+                        Decision::GiveUp => break TaskState::Failed { message },
+                        Decision::Restart(pause) => {
+                            tracing::warn!(task = self.context.name(), ?pause, "restarting: {message}");
+                            self.context.progress.enter(TaskState::Starting { after: Some(message.clone()) });
+                            after = Some(message.clone());
+                            if self.pause(pause).await {
+                                break TaskState::Failed { message };
+                            }
+                        }
+                    }
+                }
+            }
+        };
+        self.end(state).await;
+    }
+
+    /// Puts an error into words, under the task's name.
+    fn describe(&self, error: &SessionError) -> String {
+        let text = with_causes(error);
+        let task = format!("task {}: ", self.context.name());
+        match text.starts_with(&task) {
+            true => text,
+            false => task + &text,
+        }
+    }
+
+    fn judge(&mut self, error: &SessionError) -> Decision {
+        self.failures_in_a_row += 1;
+        restart::evaluate(&restart::Inputs {
+            failure: error.failure(),
+            failures_in_a_row: self.failures_in_a_row,
+            until_caught_up: self.context.until_caught_up,
+            stopping: self.stopping,
+        })
+    }
+
+    /// Waits out a pause; returns whether the task was stopped meanwhile.
+    async fn pause(&mut self, pause: Duration) -> bool {
+        let over = tokio::time::sleep(pause);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = &mut over => return false,
+                command = self.commands.recv() => match command {
+                    // A caller in the pause is told to call again.
+                    Some(Command::SyncNow { answer, .. }) => drop(answer),
+                    Some(Command::Stop) | None => return true,
+                },
+            }
+        }
+    }
+
+    async fn end(self, state: TaskState) {
+        let outcome = match &state {
+            TaskState::Failed { message } => {
+                tracing::error!(task = self.context.name(), "gave up: {message}");
+                Outcome { failed: true, message: message.clone(), at_micros: wall_micros() }
+            }
+            _ => Outcome { failed: false, message: String::new(), at_micros: wall_micros() },
+        };
+        if let Err(error) = self.context.records.put_outcome(&outcome).await {
+            tracing::error!(task = self.context.name(), "cannot record how the task ended: {error}");
+        }
+        self.context.progress.enter(state);
+    }
+}
