@@ -52,7 +52,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_interleaving_loses_or_doubles_a_document(
@@ -72,7 +72,7 @@ proptest! {
 fn a_crash_at_any_point_of_a_transaction_is_recovered() {
     for remote in [true, false] {
         for split in [true, false] {
-            for performed in 0..70 {
+            for performed in 0..60 {
                 for delivered in [true, false] {
                     let mut world = World::new(Config {
                         remote,
