@@ -27,7 +27,7 @@ const FAST_SYNC_ENABLED_DAYS: &str = "fastSyncEnabledDays";
 
 /// A connector's own schedule: a frequency, or two that alternate by time of day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct ConnectorSchedule {
     /// How often to commit, inside the fast window if there is one; such as `5m`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -95,6 +95,14 @@ fn anything_else_paces() {
         schedule
     );
 
+    // A frequency that is not there does not come back as the default.
+    let partial = paced(json!({"timezone": "UTC"}));
+    let text = serde_json::to_string(&partial).expect("a schedule is JSON");
+    assert_eq!(
+        serde_json::from_str::<ConnectorSchedule>(&text).expect("and back"),
+        partial
+    );
+
     for frequency in [
         "30s",
         "5m",

@@ -76,7 +76,11 @@ impl CompiledSchedule {
 
     /// Returns whether a cron expression has no fire left after `after`, such as one with a year that is over.
     pub fn is_exhausted(&self, after: DateTime<Utc>) -> bool {
-        matches!(&self.plan, Plan::Cron(cron) if cron.next_fire(after.timestamp_millis()).is_none())
+        // Before the first instant every fire is left, after the last one none is.
+        let after = after
+            .timestamp_millis()
+            .clamp(FIRST_INSTANT - 1, END_INSTANT);
+        matches!(&self.plan, Plan::Cron(cron) if cron.next_fire(after).is_none())
     }
 
     pub(crate) fn plan(&self) -> &Plan {

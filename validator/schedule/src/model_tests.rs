@@ -446,6 +446,8 @@ fn an_exhausted_cron_is_known_from_an_instant() {
     assert!(!schedule.is_exhausted(at("2019-06-01T00:00:00Z")));
     assert!(schedule.is_exhausted(at("2026-06-01T00:00:00Z")));
     assert_eq!(schedule.next_fire(at("2026-06-01T00:00:00Z"), 0), None);
+    assert!(!schedule.is_exhausted(DateTime::<Utc>::MIN_UTC));
+    assert!(schedule.is_exhausted(DateTime::<Utc>::MAX_UTC));
     let plain =
         CompiledSchedule::parse(&json!({"baseInterval": "0s"})).expect("as fast as possible");
     assert!(!plain.is_exhausted(at("2026-06-01T00:00:00Z")));
