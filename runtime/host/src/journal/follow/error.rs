@@ -113,7 +113,7 @@ pub enum FollowError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: JournalError,
+        source: Box<JournalError>,
     },
     /// The host is shutting down.
     #[error("reading input {} was interrupted: the host is shutting down", path.display())]

@@ -347,7 +347,7 @@ mod tests {
                 want: Some(1),
             },
         ] {
-            let (_, fault, _) = split(&case.content, 1 << 20, false);
+            let (_, fault, _) = split(&case.content, 8 << 20, false);
             let want = case.want.map(|line| LineFault::TooLong { line });
             assert_eq!(fault, want, "{}", case.name);
         }

@@ -179,7 +179,7 @@ impl Follower {
             Ok(_) => Ok(()),
             Err(source) => Err(FollowError::Journal {
                 path: self.path.clone(),
-                source,
+                source: Box::new(source),
             }),
         }
     }
