@@ -300,10 +300,12 @@ async fn limits(journals: &dyn Journals) {
         "{result:?}"
     );
     let result = journal.append(append(&["ok", &longer])).await;
-    assert!(
-        matches!(&result, Err(JournalError::DocumentTooLong { index: 1, bytes, .. }) if *bytes == longer.len()),
-        "{result:?}"
-    );
+    match result {
+        Err(JournalError::DocumentTooLong {
+            index: 1, bytes, ..
+        }) => assert_eq!(bytes, longer.len()),
+        result => panic!("{result:?}"),
+    }
     for documents in [
         [longest.as_bytes(), longest.as_bytes()]
             .into_iter()

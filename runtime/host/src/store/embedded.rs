@@ -370,6 +370,7 @@ fn failed(action: &'static str, path: &Path, error: redb::Error) -> StoreError {
 mod tests {
     use super::*;
     use crate::store::contract;
+    use std::process::Command;
 
     #[tokio::test]
     async fn keeps_the_contract() {
@@ -434,6 +435,71 @@ mod tests {
             ),
             "{result:?}"
         );
+    }
+
+    /// A full disk refuses writes, not reads, and once there is room goes on. Runs
+    /// itself in a process whose files are limited in size.
+    #[test]
+    fn full_disk() {
+        const DATA: &str = "STORE_TEST_FULL_DISK";
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        if let Some(data) = std::env::var_os(DATA) {
+            return runtime.block_on(fill_the_disk(Path::new(&data)));
+        }
+        let data = tempfile::tempdir().expect("a directory");
+        let itself = std::env::current_exe().expect("a path");
+        // 4 MiB; without the trap the signal would end the process.
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                "trap '' XFSZ; ulimit -f 8192; exec \"$0\" --exact \"$1\" --nocapture",
+            ])
+            .arg(itself)
+            .arg(
+                thread::current()
+                    .name()
+                    .expect("a test's thread has its name"),
+            )
+            .env(DATA, data.path())
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+        let store = EmbeddedStore::open(data.path()).expect("it opens");
+        let found = runtime
+            .block_on(store.get("key"))
+            .expect("it reads")
+            .expect("there");
+        assert_eq!(found.value, [3; 10]);
+        runtime
+            .block_on(store.put("key", vec![4; 10_000_000], Some(found.revision)))
+            .expect("there is room here");
+    }
+
+    async fn fill_the_disk(data: &Path) {
+        let store = EmbeddedStore::open(data).expect("it opens");
+        let first = store
+            .put("key", vec![1; 10], None)
+            .await
+            .expect("it writes");
+        for _ in 0..3 {
+            let result = store.put("key", vec![2; 10_000_000], Some(first)).await;
+            assert!(
+                matches!(result, Err(StoreError::DiskFull { .. })),
+                "{result:?}"
+            );
+            let found = store.get("key").await.expect("it reads").expect("there");
+            assert_eq!((found.value, found.revision), (vec![1; 10], first));
+        }
+        store
+            .put("key", vec![3; 10], Some(first))
+            .await
+            .expect("this fits");
     }
 
     /// What is acknowledged is in a copy of the file made right then, as after a crash.

@@ -24,7 +24,10 @@ pub enum FollowError {
         path: PathBuf,
     },
     /// It is a directory, a pipe or a device.
-    #[error("input {} is not a regular file; only those can be read again after a restart", path.display())]
+    #[error(
+        "input {} is not a regular file, and only those can be read again after a restart; copy \
+         what it gives into one", path.display()
+    )]
     NotAFile {
         /// The path.
         path: PathBuf,

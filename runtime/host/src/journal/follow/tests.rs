@@ -415,7 +415,8 @@ proptest! {
             (fs::read_to_string(world.path()).expect("it reads"), world.texts().await)
         });
         let blank = |c| matches!(c, ' ' | '\r');
-        let want = content.split('\n').map(|line| line.trim_matches(blank)).filter(|line| !line.is_empty());
+        let want = content.split('\n').map(|line| line.trim_matches(blank));
+        let want = want.filter(|line| !line.is_empty());
         prop_assert!(want.eq(found.iter().map(String::as_str)), "{content:?} {found:?}");
     }
 }
