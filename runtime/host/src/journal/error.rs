@@ -176,7 +176,9 @@ pub enum JournalError {
         known: u32,
     },
     /// Another process has the journals open.
-    #[error("{} is in use by another process; stop it, or use another data directory", path.display())]
+    #[error(
+        "{} is in use by another process; stop it, or use another data directory", path.display()
+    )]
     InUse {
         /// The lock's file.
         path: PathBuf,

@@ -18,6 +18,7 @@ pub(crate) mod contract;
 mod documents;
 pub mod embedded;
 mod error;
+pub mod follow;
 
 pub use append::{Append, Appended, InputPosition, Origin};
 pub use batch::{Batch, Document, Frame};

@@ -365,3 +365,158 @@ fn failed(action: &'static str, path: &Path, error: redb::Error) -> StoreError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::contract;
+    use std::process::Command;
+
+    #[tokio::test]
+    async fn keeps_the_contract() {
+        let data = tempfile::tempdir().expect("a directory");
+        contract::all(&|| {
+            let store = EmbeddedStore::open(data.path()).expect("it opens");
+            async { Box::new(store) as Box<dyn Store> }.boxed()
+        })
+        .await;
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let data = tempfile::tempdir().expect("a directory");
+        let first = EmbeddedStore::open(data.path()).expect("it opens");
+        let second = EmbeddedStore::open(data.path()).map(|_| ());
+        assert!(
+            matches!(second, Err(StoreError::InUse { .. })),
+            "{second:?}"
+        );
+        drop(first);
+        EmbeddedStore::open(data.path()).expect("it opens");
+    }
+
+    #[test]
+    fn refuses_what_it_did_not_write() {
+        let data = tempfile::tempdir().expect("a directory");
+        let path = data.path().join("state.redb");
+        let text = "not a database\n".repeat(1000);
+        fs::write(&path, &text).expect("it writes");
+        let result = EmbeddedStore::open(data.path()).map(|_| ());
+        assert!(
+            matches!(result, Err(StoreError::Corrupt { .. })),
+            "{result:?}"
+        );
+        assert_eq!(
+            fs::read_to_string(&path).expect("it is there"),
+            text,
+            "nothing was changed"
+        );
+
+        fs::remove_file(&path).expect("it is there");
+        drop(EmbeddedStore::open(data.path()).expect("it opens"));
+        let database = Database::open(&path).expect("it opens");
+        let txn = database.begin_write().expect("it begins");
+        let mut numbers = txn.open_table(NUMBERS).expect("it opens");
+        numbers
+            .insert(FORMAT, FORMAT_VERSION + 1)
+            .expect("it writes");
+        drop(numbers);
+        txn.commit().expect("it commits");
+        drop(database);
+        let result = EmbeddedStore::open(data.path()).map(|_| ());
+        assert!(
+            matches!(
+                result,
+                Err(StoreError::OtherFormat {
+                    found: 2,
+                    known: 1,
+                    ..
+                })
+            ),
+            "{result:?}"
+        );
+    }
+
+    /// A full disk refuses writes, not reads, and once there is room goes on. Runs
+    /// itself in a process whose files are limited in size.
+    #[test]
+    fn full_disk() {
+        const DATA: &str = "STORE_TEST_FULL_DISK";
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        if let Some(data) = std::env::var_os(DATA) {
+            return runtime.block_on(fill_the_disk(Path::new(&data)));
+        }
+        let data = tempfile::tempdir().expect("a directory");
+        let itself = std::env::current_exe().expect("a path");
+        // 4 MiB; without the trap the signal would end the process.
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                "trap '' XFSZ; ulimit -f 8192; exec \"$0\" --exact \"$1\" --nocapture",
+            ])
+            .arg(itself)
+            .arg(
+                thread::current()
+                    .name()
+                    .expect("a test's thread has its name"),
+            )
+            .env(DATA, data.path())
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+        let store = EmbeddedStore::open(data.path()).expect("it opens");
+        let found = runtime
+            .block_on(store.get("key"))
+            .expect("it reads")
+            .expect("there");
+        assert_eq!(found.value, [3; 10]);
+        runtime
+            .block_on(store.put("key", vec![4; 10_000_000], Some(found.revision)))
+            .expect("there is room here");
+    }
+
+    async fn fill_the_disk(data: &Path) {
+        let store = EmbeddedStore::open(data).expect("it opens");
+        let first = store
+            .put("key", vec![1; 10], None)
+            .await
+            .expect("it writes");
+        for _ in 0..3 {
+            let result = store.put("key", vec![2; 10_000_000], Some(first)).await;
+            assert!(
+                matches!(result, Err(StoreError::DiskFull { .. })),
+                "{result:?}"
+            );
+            let found = store.get("key").await.expect("it reads").expect("there");
+            assert_eq!((found.value, found.revision), (vec![1; 10], first));
+        }
+        store
+            .put("key", vec![3; 10], Some(first))
+            .await
+            .expect("this fits");
+    }
+
+    /// What is acknowledged is in a copy of the file made right then, as after a crash.
+    #[tokio::test]
+    async fn acknowledged_is_durable() {
+        let data = tempfile::tempdir().expect("a directory");
+        let store = EmbeddedStore::open(data.path()).expect("it opens");
+        let mut revision = None;
+        for round in 0..10_u8 {
+            let put = store.put("key", vec![round; 10_000], revision).await;
+            revision = Some(put.expect("it writes"));
+            let copy = tempfile::tempdir().expect("a directory");
+            let from = data.path().join("state.redb");
+            fs::copy(from, copy.path().join("state.redb")).expect("it copies");
+            let crashed = EmbeddedStore::open(copy.path()).expect("it opens");
+            let found = crashed.get("key").await.expect("it reads").expect("there");
+            assert_eq!((found.value[0], Some(found.revision)), (round, revision));
+        }
+    }
+}

@@ -89,7 +89,9 @@ pub enum StoreError {
         known: u64,
     },
     /// Another process has the store open.
-    #[error("{} is in use by another process; stop it, or use another data directory", path.display())]
+    #[error(
+        "{} is in use by another process; stop it, or use another data directory", path.display()
+    )]
     InUse {
         /// The file.
         path: PathBuf,

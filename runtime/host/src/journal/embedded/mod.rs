@@ -53,7 +53,7 @@ pub struct EmbeddedJournals {
     directory: PathBuf,
     lock: Arc<File>,
     segment_bytes: u64,
-    open: Mutex<BTreeMap<String, Arc<EmbeddedJournal>>>,
+    open: Arc<Mutex<BTreeMap<String, Arc<EmbeddedJournal>>>>,
 }
 
 impl EmbeddedJournals {
@@ -69,7 +69,7 @@ impl EmbeddedJournals {
             lock: Arc::new(lock(&data.join("journals.lock"))?),
             directory,
             segment_bytes,
-            open: Mutex::default(),
+            open: Arc::default(),
         })
     }
 }
@@ -80,8 +80,9 @@ impl Journals for EmbeddedJournals {
         collection: &'a str,
     ) -> BoxFuture<'a, Result<Arc<dyn Journal>, JournalError>> {
         async move {
-            // Held while opening, so that nobody opens the same journal twice.
-            let mut open = self.open.lock().await;
+            // Held until the journal is open, even if nobody waits for it any more: two
+            // that open one journal would each write a file of the same name.
+            let mut open = self.open.clone().lock_owned().await;
             if let Some(journal) = open.get(collection) {
                 return Ok(journal.clone() as Arc<dyn Journal>);
             }
@@ -89,13 +90,13 @@ impl Journals for EmbeddedJournals {
             let lock = self.lock.clone();
             let segment_bytes = self.segment_bytes;
             let name = collection.to_owned();
-            let (journal, _) = on_blocking_thread(collection, move || {
-                EmbeddedJournal::open(&directory, &name, lock, segment_bytes)
+            on_blocking_thread(collection, move || {
+                let (journal, _) = EmbeddedJournal::open(&directory, &name, lock, segment_bytes)?;
+                let journal = Arc::new(journal);
+                open.insert(name, journal.clone());
+                Ok(journal as Arc<dyn Journal>)
             })
-            .await?;
-            let journal = Arc::new(journal);
-            open.insert(collection.to_owned(), journal.clone());
-            Ok(journal as Arc<dyn Journal>)
+            .await
         }
         .boxed()
     }

@@ -411,7 +411,7 @@ pub(super) fn repair(segment: &Segment, end: &ScanEnd) -> Result<Truncated, Jour
     if let Some(evidence) = evidence(&tail, end) {
         return Err(segment.corrupt(
             end.byte,
-            format!("{damage}, yet a good frame follows at byte {evidence}"),
+            format!("{damage}, yet there is a good one at byte {evidence}"),
         ));
     }
     segment
@@ -426,17 +426,19 @@ pub(super) fn repair(segment: &Segment, end: &ScanEnd) -> Result<Truncated, Jour
     })
 }
 
-/// Returns the byte of a good frame which shows that the bad one, with which `tail`
-/// begins, had been acknowledged.
+/// Returns the byte of a good frame which shows that what is bad at the beginning of
+/// `tail` had been acknowledged.
+///
+/// A good frame right there is out of its place: something before it is missing.
 fn evidence(tail: &[u8], end: &ScanEnd) -> Option<u64> {
     let mut first_good = None;
-    let mut at = 1;
+    let mut at = 0;
     while let Some(found) = memchr::memmem::find(&tail[at..], &frame::MAGIC) {
         at += found;
         let byte = end.byte + at as u64;
         let header = Header::decode(&tail[at..])
             .ok()
-            .filter(|header| header.first >= end.next && header.verify(&tail[at..]).is_ok());
+            .filter(|header| header.verify(&tail[at..]).is_ok());
         let Some(header) = header else {
             at += 1;
             continue;
