@@ -71,7 +71,7 @@
 //!     }
 //!
 //!     fn apply(&self, _: &ApplyRequest) -> Result<ApplyResponse, ConnectorError> {
-//!         Ok(ApplyResponse::default())
+//!         Ok(ApplyResponse { actions: Vec::new(), patch: None })
 //!     }
 //!
 //!     fn open(&self, request: &OpenRequest) -> Result<(Opened, Session), ConnectorError> {
@@ -192,13 +192,17 @@ macro_rules! export {
                 static INSTANCE: std::cell::RefCell<$protocol> = std::cell::RefCell::default();
             }
 
-            impl $crate::guest::Exported for $protocol {
-                fn with<R>(call: impl FnOnce(&mut Self) -> R) -> R {
+            struct Instance;
+
+            impl $crate::guest::Instance for Instance {
+                type Protocol = $protocol;
+
+                fn with<R>(call: impl FnOnce(&mut $protocol) -> R) -> R {
                     INSTANCE.with_borrow_mut(call)
                 }
             }
 
-            type Component = $crate::guest::Component<$protocol>;
+            type Component = $crate::guest::Component<Instance>;
             $crate::bindings::export!(Component with_types_in $crate::bindings);
         }
     };
