@@ -1,0 +1,215 @@
+//! Which column holds a field, and which value a column holds.
+//!
+//! | JSON types, null left out | column      | holds |
+//! |---------------------------|-------------|-------|
+//! | string                    | `TEXT`      | the text, as it is |
+//! | integer                   | `INTEGER`   | 64-bit integers |
+//! | number, with or without integer | `NUMERIC` | 64-bit integers as integers, doubles as doubles |
+//! | boolean                   | `BOOLEAN`   | 0, 1 |
+//! | anything else             | `JSON_TEXT` | the value's JSON text, a string in its quotes |
+//!
+//! SQLite converts what is stored by the affinity of the column's type, so a type
+//! is chosen by its affinity: `TEXT` and `JSON_TEXT` keep text that looks like a
+//! number, and `INTEGER`, `NUMERIC` and `BOOLEAN` change no number's value (`REAL`
+//! would round 2^53 + 1). In a column of several types a string keeps its quotes:
+//! the text `"1"` and the number `1` would else be one value.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use tidegate_boilerplate::JsonType;
+use tidegate_boilerplate::tuple::Element;
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnType {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    Json,
+}
+
+impl ColumnType {
+    /// Returns the type of column that holds a field.
+    pub(crate) fn of(types: &[JsonType]) -> Self {
+        let mut types: Vec<_> = types
+            .iter()
+            .filter(|it| **it != JsonType::Null)
+            .copied()
+            .collect();
+        types.sort_unstable();
+        types.dedup();
+        match types[..] {
+            [JsonType::String] => Self::Text,
+            [JsonType::Integer] => Self::Integer,
+            [JsonType::Number] | [JsonType::Integer, JsonType::Number] => Self::Number,
+            [JsonType::Boolean] => Self::Boolean,
+            _ => Self::Json,
+        }
+    }
+
+    /// Returns the type as SQL.
+    pub(crate) fn sql(self) -> &'static str {
+        match self {
+            Self::Text => "TEXT",
+            Self::Integer => "INTEGER",
+            Self::Number => "NUMERIC",
+            Self::Boolean => "BOOLEAN",
+            Self::Json => "JSON_TEXT",
+        }
+    }
+
+    /// Converts a value to what the column holds.
+    ///
+    /// # Errors
+    ///
+    /// If the column cannot hold it exactly.
+    pub(crate) fn hold<'a>(self, element: Element<'a>) -> Result<Element<'a>, Unholdable> {
+        let reason = match (self, element) {
+            (_, Element::Nil) => return Ok(Element::Nil),
+            (Self::Text, Element::String(it)) => return Ok(Element::String(it)),
+            (Self::Integer | Self::Number, Element::Int(it)) => return Ok(Element::Int(it)),
+            (Self::Number, Element::Double(it)) => return Ok(Element::Double(it)),
+            (Self::Integer, Element::Double(it)) if whole(it).is_some() => {
+                return Ok(Element::Int(whole(it).expect("it was just found whole")));
+            }
+            (Self::Boolean, Element::Bool(it)) => return Ok(Element::Bool(it)),
+            (Self::Json, element) => return Ok(Element::String(Cow::Owned(json_text(&element)))),
+
+            (Self::Integer, Element::BigInt(_) | Element::Double(_)) => {
+                "SQLite's integers have 64 bits"
+            }
+            (Self::Number, Element::BigInt(_) | Element::Bytes(_)) => {
+                "neither a 64-bit integer nor a double holds it exactly"
+            }
+            _ => "it is of another type than the schema says",
+        };
+        Err(Unholdable(reason))
+    }
+}
+
+/// Why a column cannot hold a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unholdable(pub(crate) &'static str);
+
+/// Returns the integer that a double is, if it is one of 64 bits.
+fn whole(double: f64) -> Option<i64> {
+    /// The first double above all 64-bit integers.
+    const ABOVE: f64 = 9_223_372_036_854_775_808.0;
+    (double.fract() == 0.0 && (-ABOVE..ABOVE).contains(&double)).then_some(double as i64)
+}
+
+/// Returns a value as JSON text.
+pub(crate) fn json_text(element: &Element<'_>) -> String {
+    match element {
+        Element::Nil => "null".to_owned(),
+        Element::Bool(it) => it.to_string(),
+        Element::Int(it) => it.to_string(),
+        Element::BigInt(it) => it.to_string(),
+        Element::Double(it) => Value::from(*it).to_string(),
+        Element::String(it) => Value::from(&**it).to_string(),
+        Element::Bytes(it) => String::from_utf8_lossy(it).into_owned(),
+        other => panic!("the protocol has no element {other:?}"),
+    }
+}
+
+/// Returns a key as JSON text, an array of its fields.
+pub(crate) fn key_text(elements: &[Element<'_>]) -> String {
+    let elements: Vec<_> = elements.iter().map(json_text).collect();
+    format!("[{}]", elements.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_boilerplate::tuple::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn types_of_columns() {
+        use JsonType::{Array, Boolean, Integer, Null, Number, Object, String};
+        let cases: [(&[JsonType], ColumnType); 11] = [
+            (&[String], ColumnType::Text),
+            (&[Null, String], ColumnType::Text),
+            (&[Integer], ColumnType::Integer),
+            (&[Integer, Null], ColumnType::Integer),
+            (&[Number], ColumnType::Number),
+            (&[Number, Integer], ColumnType::Number),
+            (&[Boolean, Null], ColumnType::Boolean),
+            (&[Object], ColumnType::Json),
+            (&[Array, Null], ColumnType::Json),
+            (&[Integer, String], ColumnType::Json),
+            (&[Null], ColumnType::Json),
+        ];
+        for (types, want) in cases {
+            assert_eq!(ColumnType::of(types), want, "{types:?}");
+        }
+    }
+
+    #[test]
+    fn a_column_holds_a_value_exactly_or_not_at_all() {
+        let text = |it: &str| Element::String(Cow::Owned(it.to_owned()));
+        let bytes = |it: &str| Element::Bytes(Bytes(Cow::Owned(it.as_bytes().to_vec())));
+        let beyond = || Element::BigInt((i128::from(i64::MAX) + 1).into());
+        let integer = |it| Some(Element::Int(it));
+        let cases = [
+            (ColumnType::Text, text("123"), Some(text("123"))),
+            (ColumnType::Text, Element::Int(1), None),
+            (
+                ColumnType::Integer,
+                Element::Int((1 << 53) + 1),
+                integer((1 << 53) + 1),
+            ),
+            (ColumnType::Integer, Element::Double(3.0), integer(3)),
+            (
+                ColumnType::Integer,
+                Element::Double(-9_223_372_036_854_775_808.0),
+                integer(i64::MIN),
+            ),
+            (
+                ColumnType::Integer,
+                Element::Double(9_223_372_036_854_775_808.0),
+                None,
+            ),
+            (ColumnType::Integer, Element::Double(1.5), None),
+            (ColumnType::Integer, beyond(), None),
+            (
+                ColumnType::Number,
+                Element::Int((1 << 53) + 1),
+                integer((1 << 53) + 1),
+            ),
+            (
+                ColumnType::Number,
+                Element::Double(0.1),
+                Some(Element::Double(0.1)),
+            ),
+            (ColumnType::Number, beyond(), None),
+            (ColumnType::Number, bytes("0.1000000000000000055"), None),
+            (
+                ColumnType::Boolean,
+                Element::Bool(true),
+                Some(Element::Bool(true)),
+            ),
+            (ColumnType::Boolean, Element::Int(1), None),
+            (ColumnType::Json, text("1"), Some(text("\"1\""))),
+            (ColumnType::Json, Element::Int(1), Some(text("1"))),
+            (
+                ColumnType::Json,
+                beyond(),
+                Some(text("9223372036854775808")),
+            ),
+            (
+                ColumnType::Json,
+                bytes("{\"a\":1}"),
+                Some(text("{\"a\":1}")),
+            ),
+            (ColumnType::Json, Element::Bool(false), Some(text("false"))),
+            (ColumnType::Json, Element::Nil, Some(Element::Nil)),
+        ];
+        for (column, element, want) in cases {
+            let got = column.hold(element.clone()).ok();
+            assert_eq!(got, want, "{column:?} {element:?}");
+        }
+    }
+}
