@@ -1,1 +1,25 @@
-//! validator
+//! Validation of catalogs: every problem at once, at its line, with a way out.
+//!
+//! ```text
+//! files -> load -> Draft -> plan -> requests to connectors
+//!                             ^          |
+//!                             '- Answers <'      until plan asks nothing more
+//!                  Draft + Answers -> finish -> Built | diagnostics
+//! ```
+//!
+//! The crate is pure: files come through a function, connectors answer through [`Answers`], nothing is printed, and
+//! nothing an author writes panics.
+
+pub mod diagnostic;
+mod load;
+mod model;
+mod plan;
+mod rules;
+mod schema;
+
+pub use diagnostic::{Code, Diagnostic, Place, Related, Severity, Summary};
+pub use load::{Sources, load};
+pub use model::{Allow, ComponentRef, Draft, Limits, NetworkGrant, Shards, component_of_image};
+pub use plan::{
+    Answers, Built, BuiltBinding, BuiltCollection, BuiltTask, ConnectorFault, Request, finish, plan,
+};

@@ -1,0 +1,163 @@
+//! The files that were read: where a place is, and what its line says.
+//!
+//! Values of endpoint configurations are masked in lines that are shown, because a secret may stand in any of them, and
+//! on the line of another mistake.
+
+use super::tree::Span;
+use crate::diagnostic::{Place, Spot};
+use std::collections::BTreeMap;
+
+/// What a masked value looks like.
+const MASK: &str = "******";
+
+/// Parts of a key that make a line of an unreadable file one not to show.
+const SECRET_WORDS: [&str; 9] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "credential",
+    "private",
+    "api_key",
+    "apikey",
+    "access_key",
+];
+
+#[derive(Debug, Clone)]
+struct Source {
+    name: String,
+    text: String,
+    line_starts: Vec<usize>,
+    /// What is not shown, by first line.
+    masks: BTreeMap<u32, Vec<Span>>,
+    readable: bool,
+}
+
+/// The files that were read.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Sources {
+    pub(crate) fn add(&mut self, name: String, text: String) -> u32 {
+        let mut line_starts = vec![0];
+        line_starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        let position = self.files.len();
+        self.by_name.insert(name.clone(), position);
+        self.files.push(Source {
+            name,
+            text,
+            line_starts,
+            masks: BTreeMap::new(),
+            readable: false,
+        });
+        u32::try_from(position).expect("there are fewer files than 32 bits count")
+    }
+
+    fn source(&self, file: u32) -> &Source {
+        let position = usize::try_from(file).expect("a position fits");
+        self.files
+            .get(position)
+            .expect("a span names a file that was read")
+    }
+
+    pub(crate) fn name(&self, file: u32) -> &str {
+        &self.source(file).name
+    }
+
+    pub(crate) fn text(&self, file: u32) -> &str {
+        &self.source(file).text
+    }
+
+    /// Says that the file could be parsed, so that its configurations are known.
+    pub(crate) fn set_readable(&mut self, file: u32) {
+        let position = usize::try_from(file).expect("a position fits");
+        self.files[position].readable = true;
+    }
+
+    /// Keeps what stands at `span` out of the lines that are shown.
+    pub(crate) fn mask(&mut self, span: Span) {
+        let position = usize::try_from(span.file).expect("a position fits");
+        let masks = &mut self.files[position].masks;
+        // A block of text spans lines: each is masked, whole but for the first.
+        for line in span.line..=span.end_line.max(span.line) {
+            masks.entry(line).or_default().push(span);
+        }
+    }
+
+    pub(crate) fn place(&self, spot: &Spot) -> Place {
+        Place {
+            file: self.name(spot.span.file).to_owned(),
+            line: spot.span.line,
+            column: spot.span.column,
+            pointer: spot.pointer.clone(),
+        }
+    }
+
+    /// Returns the text of a place's line, secrets masked.
+    pub(crate) fn line(&self, place: &Place, revealed: bool) -> Option<String> {
+        let source = &self.files[*self.by_name.get(&place.file)?];
+        let index = usize::try_from(place.line.checked_sub(1)?).ok()?;
+        let start = *source.line_starts.get(index)?;
+        let end = source
+            .line_starts
+            .get(index + 1)
+            .map_or(source.text.len(), |next| next - 1);
+        let line = source.text.get(start..end)?.trim_end_matches('\r');
+        if !source.readable {
+            let lower = line.to_ascii_lowercase();
+            if SECRET_WORDS.iter().any(|word| lower.contains(word)) {
+                return None;
+            }
+        }
+        Some(match source.masks.get(&place.line) {
+            Some(masks) => masked(line, place, masks, revealed),
+            None => line.to_owned(),
+        })
+    }
+}
+
+fn masked(line: &str, place: &Place, masks: &[Span], revealed: bool) -> String {
+    let mut chars: Vec<Option<char>> = line.chars().map(Some).collect();
+    let mut shown = Vec::new();
+    let offset = |column: u32| usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let mut starts = Vec::new();
+    for mask in masks {
+        if revealed && (mask.line, mask.column) == (place.line, place.column) {
+            continue;
+        }
+        let from = if mask.line == place.line {
+            offset(mask.column)
+        } else {
+            0
+        };
+        let until = if mask.end_line == place.line {
+            offset(mask.end_column)
+        } else {
+            usize::MAX
+        };
+        let until = until.min(chars.len());
+        if from < until {
+            chars[from..until].fill(None);
+            starts.push(from);
+        }
+    }
+    let mut in_mask = false;
+    for (at, c) in chars.into_iter().enumerate() {
+        match c {
+            Some(c) => {
+                in_mask = false;
+                shown.push(c);
+            }
+            None => {
+                if !in_mask || starts.contains(&at) {
+                    shown.extend(MASK.chars());
+                }
+                in_mask = true;
+            }
+        }
+    }
+    shown.into_iter().collect()
+}

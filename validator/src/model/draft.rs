@@ -1,0 +1,55 @@
+//! Everything that was read, and what was wrong while reading it.
+
+use super::{Collection, Task};
+use crate::diagnostic::{Report, Spot};
+use crate::load::Sources;
+use std::collections::BTreeMap;
+use tidegate_wit::message::Spec;
+
+/// A catalog that was read: what [`crate::plan`] asks about and [`crate::finish`] builds.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    pub(crate) sources: Sources,
+    pub(crate) report: Report,
+    /// Files that are named and could not be read: names that are defined there are not missing.
+    pub(crate) incomplete: usize,
+    pub(crate) collections: BTreeMap<String, Collection>,
+    pub(crate) tasks: BTreeMap<String, Task>,
+    pub(crate) not_run: BTreeMap<String, NotRun>,
+    pub(crate) references: Vec<Reference>,
+    pub(crate) live: BTreeMap<String, Spec>,
+}
+
+impl Draft {
+    /// Compares against what runs now: specs by task, as they were applied last.
+    pub fn with_live(self, live: BTreeMap<String, Spec>) -> Self {
+        Self { live, ..self }
+    }
+
+    /// Returns the files that were read: what [`crate::diagnostic::human`] quotes from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Returns the names of the materializations, those with mistakes included.
+    pub fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.tasks.keys().map(String::as_str)
+    }
+}
+
+/// Something that has a name, and that Tidegate does not run.
+#[derive(Debug, Clone)]
+pub(crate) struct NotRun {
+    /// "capture", "test".
+    pub(crate) kind: &'static str,
+    pub(crate) spot: Spot,
+}
+
+/// A mention of a collection outside materializations.
+#[derive(Debug, Clone)]
+pub(crate) struct Reference {
+    pub(crate) collection: String,
+    pub(crate) spot: Spot,
+    /// Who mentions it, such as `capture "acmeCo/source"`.
+    pub(crate) by: String,
+}
