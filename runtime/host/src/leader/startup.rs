@@ -151,7 +151,7 @@ impl TaskContext {
             None => (Record::new(), None),
         };
         let epoch = *self.owner_epoch.get_or_insert(record.fence.owner_epoch + 1);
-        Ok(self.records.put_record(&record.opening(epoch), revision).await?)
+        Ok(self.records.put_record(&record.opening(epoch, &layout_of(&self.task.spec)), revision).await?)
     }
 
     /// Returns what was applied, with the endpoint as it is configured now: the

@@ -102,7 +102,7 @@ impl Session {
         let guest = guest.map_err(|error| {
             session.fault(Call::Start, None, FaultKind::Grant(Arc::new(error)))
         })?;
-        let mut store = session.store(component, guest);
+        let mut store = session.new_store(component, guest);
         let pre = component.pre();
         let instance = {
             let start = pin!(pre.instantiate_async(&mut store));
@@ -112,7 +112,7 @@ impl Session {
         Ok(session)
     }
 
-    fn store(&self, component: &Component, guest: Guest) -> Store<Guest> {
+    fn new_store(&self, component: &Component, guest: Guest) -> Store<Guest> {
         let mut store = Store::new(component.engine().wasmtime(), guest);
         store.limiter(|guest| &mut guest.limiter);
         let watchdog = self.watchdog.clone();
@@ -296,7 +296,7 @@ impl Session {
 
     /// Runs something of the guest's to its end, or to the end of its time.
     async fn watch<T>(
-        &self,
+        &mut self,
         call: Call,
         binding: Option<u32>,
         future: Pin<&mut (impl Future<Output = wasmtime::Result<T>> + Send)>,

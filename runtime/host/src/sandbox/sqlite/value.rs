@@ -32,7 +32,7 @@ impl ToSql for Parameter<'_> {
                 return Err(refuse("a row has no nested tuples".into()));
             }
         };
-        Ok(value.into())
+        Ok(ToSqlOutput::Borrowed(value))
     }
 }
 
