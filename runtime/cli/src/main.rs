@@ -1,7 +1,8 @@
 //! The `tidegate` command: one file a subcommand.
 //!
 //! Results go to stdout, everything else to stderr. Exit code 0 means that what
-//! was asked for is done; `error` has the others.
+//! was asked for is done, 1 that something is to be mended, 2 that the command
+//! line asks for what there is not.
 
 mod append;
 mod connector;
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
-            error.exit_code()
+            ExitCode::FAILURE
         }
     }
 }

@@ -99,6 +99,7 @@ pub fn describe(view: &TaskView) -> String {
         TaskState::Starting { after: None } => "starting".to_owned(),
         TaskState::Running => counts,
         TaskState::Stopped => format!("{counts}, stopped"),
-        TaskState::Failed { message } => format!("{counts}, failed: {message}"),
+        // The error itself comes last of all, where it is seen.
+        TaskState::Failed { .. } => format!("{counts}, failed"),
     }
 }

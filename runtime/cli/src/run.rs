@@ -83,7 +83,7 @@ impl Run {
         let built = accept(host.build(&self.catalog, &connectors)?)?;
         let selected = self.selected(&built)?;
         let started = Instant::now();
-        let options = RunOptions { base: self.base(), until_caught_up: self.until_caught_up };
+        let options = RunOptions { base: self.base()?, until_caught_up: self.until_caught_up };
         let mut inputs = Vec::new();
         for (collection, file) in &self.input {
             inputs.push(host.follow(&built, collection, file, self.until_caught_up)?);
@@ -99,9 +99,10 @@ impl Run {
 
     /// Relative paths in connectors' configurations start at the catalog's
     /// folder, so that a catalog means the same wherever it is run from.
-    fn base(&self) -> PathBuf {
+    fn base(&self) -> Result<PathBuf, CliError> {
         let catalog = self.catalog.first().expect("clap requires a catalog");
-        catalog.parent().map(PathBuf::from).unwrap_or_default()
+        let catalog = std::path::absolute(catalog)?;
+        Ok(catalog.parent().expect("a file is in a folder").to_owned())
     }
 
     /// Returns the tasks to run; refuses names that the catalog does not have.

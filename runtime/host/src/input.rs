@@ -39,7 +39,7 @@ impl InputHandle {
                 Ok(()) => InputEnd::Done,
                 Err(error) => {
                     let message = with_causes(&error);
-                    tracing::error!("an input stopped: {message}");
+                    tracing::debug!("an input stopped: {message}");
                     InputEnd::Failed(message)
                 }
             });

@@ -298,7 +298,7 @@ impl Task {
     async fn end(self, state: TaskState) {
         let outcome = match &state {
             TaskState::Failed { message } => {
-                tracing::error!(task = self.context.name(), "gave up: {message}");
+                tracing::debug!(task = self.context.name(), "gave up: {message}");
                 Outcome { failed: true, message: message.clone(), at_micros: wall_micros() }
             }
             _ => Outcome { failed: false, message: String::new(), at_micros: wall_micros() },
