@@ -12,6 +12,7 @@
 
 mod frame;
 mod index;
+mod lock;
 mod name;
 mod reader;
 mod segment;
@@ -27,10 +28,11 @@ use super::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use index::Index;
+use lock::Lock;
 use reader::SegmentReader;
 use segment::Segment;
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::thread;
@@ -51,7 +53,7 @@ const QUEUE_BYTES_MAX: usize = 2 * super::APPEND_BYTES_MAX;
 /// All journals under one data directory.
 pub struct EmbeddedJournals {
     directory: PathBuf,
-    lock: Arc<File>,
+    lock: Arc<Lock>,
     segment_bytes: u64,
     open: Arc<Mutex<BTreeMap<String, Arc<EmbeddedJournal>>>>,
 }
@@ -66,7 +68,7 @@ impl EmbeddedJournals {
         let directory = data.join("journals");
         make_directory(&directory)?;
         Ok(Self {
-            lock: Arc::new(lock(&data.join("journals.lock"))?),
+            lock: Arc::new(Lock::take(&data.join("journals.lock"))?),
             directory,
             segment_bytes,
             open: Arc::default(),
@@ -115,7 +117,7 @@ pub(super) struct EmbeddedJournal {
     room: Arc<Semaphore>,
     writer: Option<thread::JoinHandle<()>>,
     /// Other processes stay out for as long as there is a journal.
-    _lock: Arc<File>,
+    _lock: Arc<Lock>,
 }
 
 /// What the writer and the readers of a journal share.
@@ -145,7 +147,7 @@ impl EmbeddedJournal {
     fn open(
         journals: &Path,
         collection: &str,
-        lock: Arc<File>,
+        lock: Arc<Lock>,
         segment_bytes: u64,
     ) -> Result<(Self, Option<Truncated>), JournalError> {
         let escaped = name::escape(collection).map_err(|reason| JournalError::Name {
@@ -358,23 +360,6 @@ fn make_directory(directory: &Path) -> Result<(), JournalError> {
     fs::create_dir_all(directory)
         .map_err(|source| JournalError::io("creating", directory, source))?;
     directory.parent().map_or(Ok(()), segment::sync_directory)
-}
-
-fn lock(path: &Path) -> Result<File, JournalError> {
-    let failed = |source| JournalError::io("locking", path, source);
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::InUse {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
 }
 
 fn list(directory: &Path) -> Result<Vec<String>, JournalError> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::journal::contract::{append, at_byte, from_input, from_producer, read, texts};
 use crate::journal::{Documents, contract};
 use proptest::prelude::*;
+use std::fs::File;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -19,7 +20,7 @@ fn open_with(
     segment_bytes: u64,
 ) -> Result<(EmbeddedJournal, Option<Truncated>), JournalError> {
     make_directory(data)?;
-    let lock = Arc::new(lock(&data.join("lock"))?);
+    let lock = Arc::new(Lock::take(&data.join("lock"))?);
     EmbeddedJournal::open(data, "c", lock, segment_bytes)
 }
 
@@ -327,7 +328,7 @@ async fn files_that_do_not_make_a_whole() {
     // Another collection's directory under this one's name.
     let other = directory();
     fs::rename(copy(data.path()).path().join("c"), other.path().join("d")).expect("it renames");
-    let held = Arc::new(lock(&other.path().join("lock")).expect("it locks"));
+    let held = Arc::new(Lock::take(&other.path().join("lock")).expect("it locks"));
     let result = EmbeddedJournal::open(other.path(), "d", held, SMALL).map(|_| ());
     assert!(
         matches!(result, Err(JournalError::Layout { .. })),
