@@ -60,7 +60,6 @@ impl Checker {
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let options = numbers::with_exact_numbers(jsonschema::options_for::<Parsed>());
         let validator = options
-            .with_draft(jsonschema::Draft::Draft202012)
             .offline()
             .build(schema)
             .map_err(|error| SchemaError {
@@ -252,7 +251,7 @@ mod tests {
         assert_eq!(
             checker.check(document).unwrap_err().to_string(),
             "at \"/items/1/price\": it is not a multiple of 0.01; it is 1.005; \
-             the schema's rule is \"/properties/items/items/properties/price/multipleOf\""
+             the schema's rule is \"/$defs/item/properties/price/multipleOf\""
         );
         assert_eq!(
             checker.check(b"{}").unwrap_err().to_string(),
