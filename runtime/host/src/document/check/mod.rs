@@ -60,7 +60,6 @@ impl Checker {
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let options = numbers::with_exact_numbers(jsonschema::options_for::<Parsed>());
         let validator = options
-            .with_draft(jsonschema::Draft::Draft202012)
             .offline()
             .build(schema)
             .map_err(|error| SchemaError {
@@ -185,6 +184,10 @@ mod tests {
             ),
             (json!({"multipleOf": 3}), "1e999999999", false),
             (json!({"multipleOf": 2}), "1e999999999", true),
+            (json!({"multipleOf": 2}), "1e99999999999999999999", true),
+            (json!({"multipleOf": 2}), "-1.5e-99999999999999999999", false),
+            (json!({"minimum": 0}), "1e-99999999999999999999", true),
+            (json!({"type": "integer"}), "1e-99999999999999999999", false),
             (json!({"maximum": 0.1}), "0.1", true),
             (json!({"maximum": 0.1}), "0.10000000000000000001", false),
             (
@@ -252,7 +255,7 @@ mod tests {
         assert_eq!(
             checker.check(document).unwrap_err().to_string(),
             "at \"/items/1/price\": it is not a multiple of 0.01; it is 1.005; \
-             the schema's rule is \"/properties/items/items/properties/price/multipleOf\""
+             the schema's rule is \"/$defs/item/properties/price/multipleOf\""
         );
         assert_eq!(
             checker.check(b"{}").unwrap_err().to_string(),

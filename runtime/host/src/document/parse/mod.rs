@@ -441,3 +441,6 @@ fn half(bytes: &[u8]) -> u64 {
         bytes.try_into().expect("four bytes were cut"),
     ))
 }
+
+#[cfg(test)]
+mod tests;
