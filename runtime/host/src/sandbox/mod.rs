@@ -35,6 +35,9 @@ mod tls;
 mod wasi;
 mod watchdog;
 
+#[cfg(test)]
+mod tests;
+
 pub use bindings::{ErrorKind, GuestError};
 pub use component::{Component, Inspection, LoadError};
 pub use dial::{DialError, dial};

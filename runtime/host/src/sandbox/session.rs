@@ -24,7 +24,7 @@ use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, Li
 use wasmtime::{Store, UpdateDeadline};
 
 use super::component::Component;
-use super::exports::{self, Answer, Exports};
+use super::exports::{self, Answer};
 use super::fault::{Call, Fault, FaultKind};
 use super::grant::Grants;
 use super::guest::Guest;
@@ -72,7 +72,8 @@ pub struct Session {
     stop: Stop,
     watchdog: Arc<Watchdog>,
     log: Arc<GuestLog>,
-    exports: Exports,
+    /// Kept because its engine's clock ends a guest that computes for ever.
+    component: Component,
     live: Option<Live>,
 }
 
@@ -96,13 +97,13 @@ impl Session {
             stop: config.stop,
             watchdog,
             log,
-            exports: component.exports().clone(),
+            component: component.clone(),
             live: None,
         };
         let guest = guest.map_err(|error| {
             session.fault(Call::Start, None, FaultKind::Grant(Arc::new(error)))
         })?;
-        let mut store = session.new_store(component, guest);
+        let mut store = session.new_store(guest);
         let pre = component.pre();
         let instance = {
             let start = pin!(pre.instantiate_async(&mut store));
@@ -112,8 +113,8 @@ impl Session {
         Ok(session)
     }
 
-    fn new_store(&self, component: &Component, guest: Guest) -> Store<Guest> {
-        let mut store = Store::new(component.engine().wasmtime(), guest);
+    fn new_store(&self, guest: Guest) -> Store<Guest> {
+        let mut store = Store::new(self.component.engine().wasmtime(), guest);
         store.limiter(|guest| &mut guest.limiter);
         let watchdog = self.watchdog.clone();
         let limit = self.limits.compute;
@@ -136,7 +137,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn spec(&mut self) -> Result<SpecResponse, Fault> {
-        let index = self.exports.spec;
+        let index = self.component.exports().spec;
         let text: String = self.call(Call::Spec, None, index, ()).await?;
         self.parse(Call::Spec, &text)
     }
@@ -147,7 +148,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn validate(&mut self, request: &ValidateRequest) -> Result<ValidateResponse, Fault> {
-        self.ask(Call::Validate, self.exports.validate, request)
+        self.ask(Call::Validate, self.component.exports().validate, request)
             .await
     }
 
@@ -157,7 +158,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn apply(&mut self, request: &ApplyRequest) -> Result<ApplyResponse, Fault> {
-        self.ask(Call::Apply, self.exports.apply, request).await
+        self.ask(Call::Apply, self.component.exports().apply, request).await
     }
 
     /// Starts transactions, and fences every earlier session.
@@ -166,7 +167,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn open(&mut self, request: &OpenRequest) -> Result<OpenResponse, Fault> {
-        self.ask(Call::Open, self.exports.open, request).await
+        self.ask(Call::Open, self.component.exports().open, request).await
     }
 
     /// Asks for documents by key: a batch of keys to a batch of loaded.
@@ -175,7 +176,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn load(&mut self, binding: u32, keys: &[u8]) -> Result<Vec<u8>, Fault> {
-        let index = self.exports.load;
+        let index = self.component.exports().load;
         let loaded = self
             .answer(Call::Load, Some(binding), index, (binding, keys))
             .await?;
@@ -188,7 +189,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn flush(&mut self, binding: u32) -> Result<Vec<u8>, Fault> {
-        let index = self.exports.flush;
+        let index = self.component.exports().flush;
         let loaded = self
             .answer(Call::Flush, Some(binding), index, (binding,))
             .await?;
@@ -201,7 +202,7 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn store(&mut self, binding: u32, batch: &[u8]) -> Result<(), Fault> {
-        let index = self.exports.store;
+        let index = self.component.exports().store;
         self.answer(Call::Store, Some(binding), index, (binding, batch))
             .await
     }
@@ -216,7 +217,7 @@ impl Session {
         &mut self,
         checkpoint: &str,
     ) -> Result<Option<serde_json::Value>, Fault> {
-        let index = self.exports.start_commit;
+        let index = self.component.exports().start_commit;
         let patch: Option<String> = self
             .answer(Call::StartCommit, None, index, (checkpoint,))
             .await?;
@@ -235,7 +236,7 @@ impl Session {
         &mut self,
         request: &AcknowledgeRequest,
     ) -> Result<AcknowledgeResponse, Fault> {
-        self.ask(Call::Acknowledge, self.exports.acknowledge, request)
+        self.ask(Call::Acknowledge, self.component.exports().acknowledge, request)
             .await
     }
 
@@ -296,7 +297,7 @@ impl Session {
 
     /// Runs something of the guest's to its end, or to the end of its time.
     async fn watch<T>(
-        &mut self,
+        &self,
         call: Call,
         binding: Option<u32>,
         future: Pin<&mut (impl Future<Output = wasmtime::Result<T>> + Send)>,

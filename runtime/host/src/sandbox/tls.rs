@@ -151,3 +151,89 @@ impl ServerCertVerifier for Lenient {
             .supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use rustls::ServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    /// An authority, in PEM, and a server for the name `db` that it signed.
+    fn server() -> (String, TlsAcceptor) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority =
+            CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["db".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        (authority.pem(), Arc::new(config).into())
+    }
+
+    async fn handshake(
+        acceptor: &TlsAcceptor,
+        verify: Verify,
+        ca: Option<&str>,
+        name: &str,
+    ) -> io::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let accept = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            // Whether the server is content shows on the other side too.
+            let _ = acceptor.accept(stream).await;
+        };
+        let connect = async {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let connector = connector(verify, ca).unwrap();
+            connector.connect(server_name(name).unwrap(), stream).await
+        };
+        tokio::join!(accept, connect).1.map(drop)
+    }
+
+    #[tokio::test]
+    async fn certificates_are_checked_as_far_as_asked() {
+        let (authority, acceptor) = server();
+        let (stranger, _) = server();
+        let ours = Some(&*authority);
+        let cases = [
+            (Verify::Full, ours, "db", true),
+            (Verify::Full, ours, "other", false),
+            (Verify::Full, Some(&*stranger), "db", false),
+            (Verify::Full, None, "db", false),
+            (Verify::Ca, ours, "other", true),
+            (Verify::Ca, Some(&*stranger), "db", false),
+            (Verify::Ca, None, "db", false),
+            (Verify::None, None, "other", true),
+        ];
+        for (verify, ca, name, want) in cases {
+            let done = handshake(&acceptor, verify, ca, name).await;
+            assert_eq!(done.is_ok(), want, "{verify:?} {name}: {done:?}");
+            if let Err(error) = done {
+                assert!(is_refusal(&error), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn authorities_and_names_that_cannot_be_read_are_refused() {
+        for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            let error = connector(Verify::Full, Some(pem)).err().unwrap();
+            assert!(error.to_string().contains("PEM"), "{error}");
+        }
+        assert!(server_name("not a name").is_err());
+    }
+}

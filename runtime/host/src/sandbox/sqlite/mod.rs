@@ -19,6 +19,9 @@ mod authorizer;
 mod database;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use std::future::pending;
 use std::time::Duration;
 
