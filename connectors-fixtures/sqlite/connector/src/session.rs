@@ -22,9 +22,9 @@ use crate::dialect::Sqlite;
 use crate::record;
 
 /// Keys of one query: enough to make the cost of the call small beside that of the
-/// lookups, few enough that documents of a megabyte each stay far below a guest's
-/// memory.
-const CHUNK_KEYS: usize = 64;
+/// lookups, few enough that the host allows the answer even if each document has
+/// 16 MiB (256 MiB in all).
+const CHUNK_KEYS: usize = 16;
 
 /// A session of the SQLite connector.
 #[derive(Debug)]
