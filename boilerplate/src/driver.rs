@@ -169,7 +169,10 @@ impl<C: Connector + Default> Default for Driver<C> {
 
 impl<C: Connector> Protocol for Driver<C> {
     fn spec(&mut self) -> String {
-        write(&self.connector.spec())
+        let mut spec = self.connector.spec();
+        // Not the connector's to say: `pacing` sees to it for every connector.
+        spec.defers_to_schedule = true;
+        write(&spec)
     }
 
     fn validate(&mut self, request: &str) -> Result<String, ConnectorError> {
@@ -249,7 +252,8 @@ impl<C: Connector> Protocol for Driver<C> {
     }
 
     fn acknowledge(&mut self, request: &str) -> Result<String, ConnectorError> {
-        let request: AcknowledgeRequest = read("acknowledge-request", request)?;
+        let request = read("acknowledge-request", request);
+        let request: AcknowledgeRequest = request.inspect_err(|_| self.order.fail())?;
         let AcknowledgeRequest {
             patches,
             recovery,
@@ -274,3 +278,7 @@ fn read<T: DeserializeOwned>(message: &str, text: &str) -> Result<T, ConnectorEr
 fn write<T: Serialize>(message: &T) -> String {
     serde_json::to_string(message).expect("a message has text keys and finite numbers only")
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

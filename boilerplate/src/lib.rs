@@ -16,7 +16,7 @@
 //!   ([`pacing`]); it applies to a connector whose config schema has a
 //!   `syncSchedule`;
 //! - state patches ([`state`]), fences ([`fence`]), SQL ([`sql`]), and the host's
-//!   SQLite ([`sqlite`]) and network ([`net`]).
+//!   SQLite (`sqlite`) and network ([`net`]).
 //!
 //! # A connector
 //!

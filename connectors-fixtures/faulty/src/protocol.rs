@@ -15,6 +15,7 @@ use crate::connector::FaultyConnector;
 use crate::fault::Counter;
 
 /// The connector of the component.
+#[derive(Default)]
 pub struct Faulty {
     driver: Driver<FaultyConnector>,
     calls: BTreeMap<Call, u32>,
@@ -26,16 +27,6 @@ struct Armed {
     fault: Fault,
     /// If the fault may only happen so often.
     counter: Option<(Counter, u32)>,
-}
-
-impl Default for Faulty {
-    fn default() -> Self {
-        Self {
-            driver: Driver::default(),
-            calls: BTreeMap::new(),
-            armed: None,
-        }
-    }
 }
 
 impl Faulty {

@@ -65,33 +65,34 @@ impl ColumnType {
     /// # Errors
     ///
     /// If the column cannot hold it exactly.
-    pub(crate) fn hold<'a>(self, element: Element<'a>) -> Result<Element<'a>, Unholdable> {
-        let reason = match (self, element) {
-            (_, Element::Nil) => return Ok(Element::Nil),
-            (Self::Text, Element::String(it)) => return Ok(Element::String(it)),
-            (Self::Integer | Self::Number, Element::Int(it)) => return Ok(Element::Int(it)),
-            (Self::Number, Element::Double(it)) => return Ok(Element::Double(it)),
-            (Self::Integer, Element::Double(it)) if whole(it).is_some() => {
-                return Ok(Element::Int(whole(it).expect("it was just found whole")));
-            }
-            (Self::Boolean, Element::Bool(it)) => return Ok(Element::Bool(it)),
-            (Self::Json, element) => return Ok(Element::String(Cow::Owned(json_text(&element)))),
-
-            (Self::Integer, Element::BigInt(_) | Element::Double(_)) => {
-                "SQLite's integers have 64 bits"
-            }
+    pub(crate) fn hold<'a>(self, element: Element<'a>) -> Result<Element<'a>, Unholdable<'a>> {
+        let reason = match (self, &element) {
+            (_, Element::Nil)
+            | (Self::Text, Element::String(_))
+            | (Self::Integer | Self::Number, Element::Int(_))
+            | (Self::Number, Element::Double(_))
+            | (Self::Boolean, Element::Bool(_)) => return Ok(element),
+            (Self::Json, _) => return Ok(Element::String(Cow::Owned(json_text(&element)))),
+            (Self::Integer, Element::Double(it)) => match whole(*it) {
+                Some(it) => return Ok(Element::Int(it)),
+                None => "SQLite's integers have 64 bits and no fraction",
+            },
+            (Self::Integer, Element::BigInt(_)) => "SQLite's integers have 64 bits",
             (Self::Number, Element::BigInt(_) | Element::Bytes(_)) => {
                 "neither a 64-bit integer nor a double holds it exactly"
             }
             _ => "it is of another type than the schema says",
         };
-        Err(Unholdable(reason))
+        Err(Unholdable { element, reason })
     }
 }
 
-/// Why a column cannot hold a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unholdable(pub(crate) &'static str);
+/// A value that a column cannot hold, and why.
+#[derive(Debug)]
+pub(crate) struct Unholdable<'a> {
+    pub(crate) element: Element<'a>,
+    pub(crate) reason: &'static str,
+}
 
 /// Returns the integer that a double is, if it is one of 64 bits.
 fn whole(double: f64) -> Option<i64> {

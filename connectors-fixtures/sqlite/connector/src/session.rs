@@ -16,15 +16,15 @@ use tidegate_boilerplate::{
 };
 
 use crate::checkpoint::Claim;
-use crate::column::{ColumnType, key_text};
+use crate::column::{ColumnType, Unholdable, json_text, key_text};
 use crate::config::Resource;
 use crate::dialect::Sqlite;
 use crate::record;
 
 /// Keys of one query: enough to make the cost of the call small beside that of the
-/// lookups, few enough that documents of a megabyte each stay far below a guest's
-/// memory.
-const CHUNK_KEYS: usize = 64;
+/// lookups, few enough that the host allows the answer even if each document has
+/// 16 MiB (256 MiB in all).
+const CHUNK_KEYS: usize = 16;
 
 /// A session of the SQLite connector.
 #[derive(Debug)]
@@ -107,8 +107,8 @@ impl Transactor for Session {
         let binding = &mut self.bindings[binding as usize];
         for key in keys {
             let key = key?;
-            let row = binding.key_row(key.elements()?)?;
-            binding.wait(key.ordinal, &tuple::encode(&row));
+            let row = tuple::encode(&binding.key_row(key.tuple)?);
+            binding.wait(key.ordinal, &row);
         }
         binding.look_up(&self.db, loaded)
     }
@@ -239,7 +239,7 @@ impl Binding {
             if self.delta_updates {
                 packed::push_row(&mut sorted.inserts, &self.row(&store)?);
             } else if store.delete {
-                let key = self.key_row(store.key()?)?;
+                let key = self.key_row(store.key_tuple)?;
                 packed::push_row(&mut sorted.deletes, &tuple::encode(&key));
             } else if store.exists {
                 packed::push_row(&mut sorted.upserts, &self.row(&store)?);
@@ -253,37 +253,38 @@ impl Binding {
     }
 
     fn row(&self, store: &Store<'_>) -> Result<Vec<u8>, ConnectorError> {
-        let key = store.key()?;
-        let values = hold(&self.values, store.values()?, |_| key_text(&key))?;
-        let mut row = self.key_row(key)?;
-        row.extend(values);
+        let mut row = self.key_row(store.key_tuple)?;
+        row.extend(hold(&self.values, store.values_tuple, store.key_tuple)?);
         if self.has_document {
             row.push(Element::String(store.document_text()?.into()));
         }
         Ok(tuple::encode(&row))
     }
 
-    fn key_row<'a>(&self, key: Vec<Element<'a>>) -> Result<Vec<Element<'a>>, ConnectorError> {
-        if let Some(position) = key.iter().position(|it| matches!(it, Element::Nil)) {
-            let field = self.key.get(position).map_or("", |field| &field.name);
-            return Err(ConnectorError::document(format!(
-                "key field {field:?} is null, and a key column holds no null: give the location a default in the \
-                 collection's schema"
-            ))
-            .of_key(key_text(&key))
-            .of_field(field));
+    fn key_row<'a>(&self, key: &'a [u8]) -> Result<Vec<Element<'a>>, ConnectorError> {
+        let row = hold(&self.key, key, key)?;
+        match row.iter().position(|it| matches!(it, Element::Nil)) {
+            None => Ok(row),
+            Some(position) => {
+                let field = &self.key[position].name;
+                Err(ConnectorError::document(format!(
+                    "key field {field:?} is null, and a key column holds no null: give the location a default in \
+                     the collection's schema"
+                ))
+                .of_key(key_text(&row))
+                .of_field(field))
+            }
         }
-        let text = key_text(&key);
-        hold(&self.key, key, |_| text.clone())
     }
 }
 
-/// Converts elements to what their columns hold.
+/// Converts the elements of a tuple to what their columns hold.
 fn hold<'a>(
     fields: &[Field],
-    elements: Vec<Element<'a>>,
-    key: impl Fn(&Field) -> String,
+    elements: &'a [u8],
+    key: &[u8],
 ) -> Result<Vec<Element<'a>>, ConnectorError> {
+    let elements = tuple::decode(elements)?;
     if fields.len() != elements.len() {
         return Err(ConnectorError::internal(format!(
             "a tuple has {} elements for {} fields",
@@ -292,18 +293,23 @@ fn hold<'a>(
         )));
     }
     let held = fields.iter().zip(elements).map(|(field, element)| {
-        let value = crate::column::json_text(&element);
-        field.column.hold(element).map_err(|unholdable| {
-            ConnectorError::document(format!(
-                "field {:?} cannot hold {value}: {}. Correct the document, exclude the field, or allow another type \
-                 beside it in the collection's schema, which makes the column JSON text",
-                field.name, unholdable.0
-            ))
-            .of_key(key(field))
-            .of_field(&field.name)
-        })
+        let held = field.column.hold(element);
+        held.map_err(|unholdable| unholdable_error(field, &unholdable, key))
     });
     held.collect()
+}
+
+fn unholdable_error(field: &Field, unholdable: &Unholdable<'_>, key: &[u8]) -> ConnectorError {
+    let Unholdable { element, reason } = unholdable;
+    let key = tuple::decode(key).map(|key| key_text(&key));
+    ConnectorError::document(format!(
+        "field {:?} cannot hold {}: {reason}. Correct the document, exclude the field, or allow another type beside \
+         it in the collection's schema, which makes the column JSON text",
+        field.name,
+        json_text(element),
+    ))
+    .of_key(key.unwrap_or_default())
+    .of_field(&field.name)
 }
 
 fn of_table(error: ConnectorError, table: &str) -> ConnectorError {

@@ -1,8 +1,6 @@
 //! Tables: made, extended, made anew, or left alone.
 
-mod common;
-
-use common::{INTEGER, TEXT, animals, created, opened, table};
+use crate::common::{INTEGER, TEXT, animals, created, opened, table};
 use serde_json::json;
 use tidegate_boilerplate::testing::{binding, document, projection};
 use tidegate_boilerplate::{ErrorKind, JsonType, SpecBinding};

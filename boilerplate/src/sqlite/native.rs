@@ -66,7 +66,16 @@ fn each(
 }
 
 fn bind(statement: &mut Statement<'_>, row: &[u8]) -> Result<(), ConnectorError> {
-    for (position, element) in (1_usize..).zip(tuple::decode(row)?) {
+    let elements = tuple::decode(row)?;
+    // SQLite takes parameters that are not given for NULL.
+    if elements.len() != statement.parameter_count() {
+        return Err(ConnectorError::internal(format!(
+            "the statement takes {} parameters, and the row has {}",
+            statement.parameter_count(),
+            elements.len()
+        )));
+    }
+    for (position, element) in (1_usize..).zip(elements) {
         let value = match &element {
             Element::Nil => ToSqlOutput::Owned(Value::Null),
             Element::Bool(it) => ToSqlOutput::Owned(Value::Integer((*it).into())),

@@ -1,10 +1,8 @@
 //! Sessions: what is stored, loaded, committed, and what is not.
 
-mod common;
-
 use std::borrow::Cow;
 
-use common::{Fixture, INTEGER, TEXT, animals, created, opened, table};
+use crate::common::{Fixture, INTEGER, TEXT, animals, created, opened, table};
 use serde_json::{Value, json};
 use tidegate_boilerplate::testing::{Row, document, tombstone};
 use tidegate_boilerplate::tuple::{Bytes, Element};

@@ -10,11 +10,14 @@ use tidegate_wit::tuple::{self, Element};
 use crate::error::ConnectorError;
 
 #[cfg(target_family = "wasm")]
-#[path = "sqlite_guest.rs"]
-mod imp;
+mod guest;
 #[cfg(not(target_family = "wasm"))]
-#[path = "sqlite_native.rs"]
-mod imp;
+mod native;
+
+#[cfg(target_family = "wasm")]
+use guest as imp;
+#[cfg(not(target_family = "wasm"))]
+use native as imp;
 
 /// An open database.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! Constraints: which fields a table can hold, and which it must.
 
-mod common;
-
-use common::{INTEGER, TEXT, animals, created};
+use crate::common::{INTEGER, TEXT, animals, created};
 use serde_json::json;
 use tidegate_boilerplate::ConstraintKind::{
     Forbidden, Incompatible, Optional, Recommended, Required,
