@@ -56,6 +56,8 @@ pub(crate) struct UserProjection {
 pub(crate) struct Resolved {
     /// The schema, complete in itself.
     pub(crate) schema: Value,
+    /// Whether every reference led somewhere; otherwise what is not known may be there.
+    pub(crate) complete: bool,
     pub(crate) shape: Shape,
     pub(crate) projections: Vec<Projection>,
     /// Positions of projections by field.

@@ -2,7 +2,7 @@
 
 use super::near::nearest;
 use crate::diagnostic::{Code, Entry, Report, Spot};
-use crate::load::{Files, Node, Span, join};
+use crate::load::{Files, Node, Span, join, tokens};
 use std::path::Path;
 
 /// What reading needs at hand.
@@ -31,13 +31,13 @@ impl Context<'_, '_> {
             .related(sources, related.0, related.1)
     }
 
-    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str) {
+    pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str) -> Entry<'_> {
         let message = format!(
-            "{} is {wanted}, not {}",
+            "{} must be {wanted}, not {}",
             field.name(),
             field.node.type_name()
         );
-        self.add(Code::WrongType, &field.spot(), message);
+        self.add(Code::WrongType, &field.spot(), message)
     }
 
     pub(crate) fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
@@ -142,11 +142,12 @@ impl Field<'_> {
         Spot::new(&self.pointer, self.key_span)
     }
 
-    fn name(&self) -> &str {
-        match self.pointer.rsplit('/').next() {
-            Some(last) if !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) => last,
-            Some(last) if !last.is_empty() => "this item",
-            _ => "a catalog",
+    fn name(&self) -> String {
+        match tokens(&self.pointer).last() {
+            None => "a catalog".to_owned(),
+            Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => "this item".to_owned(),
+            Some(last) if last.contains('/') => format!("\"{last}\""),
+            Some(last) => last,
         }
     }
 }

@@ -281,6 +281,11 @@ impl Checking<'_> {
 
     /// Returns every subschema that describes a place.
     fn subschemas(&self, at: &str) -> Vec<&Value> {
+        spread(self.described(at))
+    }
+
+    /// Does the same, without alternatives at the place itself.
+    fn described(&self, at: &str) -> Vec<&Value> {
         let mut schemas = vec![self.schema];
         for token in tokens(at) {
             let mut next = Vec::new();
@@ -291,7 +296,7 @@ impl Checking<'_> {
             }
             schemas = next;
         }
-        spread(schemas)
+        schemas
     }
 
     /// A place of which the schema says nothing may well hold a secret.
@@ -375,8 +380,10 @@ impl Checking<'_> {
         let options = schemas
             .iter()
             .find_map(|schema| schema.get("enum")?.as_array());
-        let title = schemas
-            .iter()
+        // Titles of alternatives say nothing of what they are alternatives of.
+        let title = self
+            .described(&pointer)
+            .into_iter()
             .find_map(|schema| schema.get("title")?.as_str());
         match (options, title) {
             (Some(options), _) => format!("{help}, one of {}", listed(options)),

@@ -31,6 +31,9 @@ fn check_key(
     let sources = draft.sources();
     let (pointer, name) = (&key.value, &collection.name);
     let Some(located) = resolved.shape.locate(pointer) else {
+        if !resolved.complete {
+            return;
+        }
         let known = resolved.projections.iter().map(|it| it.pointer.as_str());
         let help = match nearest(pointer, known) {
             Some(near) => format!("did you mean \"{near}\"?"),
@@ -66,7 +69,8 @@ fn check_key(
                 "add \"{last}\" to \"required\" in {parent}, or give the location a default"
             ));
     }
-    if let Some(problem) = type_problem(shape) {
+    let is_known = resolved.complete || shape.types != Types::ANY;
+    if let Some(problem) = type_problem(shape).filter(|_| is_known) {
         let message = format!(
             "the key location {pointer} of \"{name}\" {}",
             problem.message
