@@ -92,7 +92,7 @@ impl Context<'_, '_> {
         );
         let (key, projections) = (fields.get("key"), fields.get("projections"));
         let derive = fields.get("derive");
-        let derivation = fields.get("derivation");
+        let derivation = fields.former("derivation");
         // What only the place that stores a collection cares about.
         fields.tolerate(&["journals", "expectPubId", "delete", "reset", "partitions"]);
         fields.close(self);

@@ -101,6 +101,7 @@ impl Context<'_, '_> {
             node: field.node,
             pointer: field.pointer.clone(),
             known: Vec::new(),
+            former: Vec::new(),
         })
     }
 
@@ -157,6 +158,7 @@ pub(crate) struct Fields<'n> {
     node: &'n Node,
     pointer: String,
     known: Vec<&'static str>,
+    former: Vec<&'static str>,
 }
 
 impl<'n> Fields<'n> {
@@ -171,6 +173,14 @@ impl<'n> Fields<'n> {
         })
     }
 
+    /// Takes a field that no longer is one, and that no message is to suggest.
+    pub(crate) fn former(&mut self, key: &'static str) -> Option<Field<'n>> {
+        self.former.push(key);
+        let field = self.get(key);
+        self.known.pop();
+        field
+    }
+
     /// Accepts fields that mean nothing here.
     pub(crate) fn tolerate(&mut self, keys: &[&'static str]) {
         self.known.extend_from_slice(keys);
@@ -183,7 +193,8 @@ impl<'n> Fields<'n> {
     /// Reports every field that nobody asked for.
     pub(crate) fn close(self, context: &mut Context<'_, '_>) {
         for entry in self.node.entries() {
-            if self.known.contains(&entry.key.as_str()) || entry.key.starts_with("x-") {
+            let key = entry.key.as_str();
+            if self.known.contains(&key) || self.former.contains(&key) || key.starts_with("x-") {
                 continue;
             }
             let spot = Spot::new(join(&self.pointer, &entry.key), entry.key_span);

@@ -1,6 +1,7 @@
 //! Keys: a location that every document has, of a type that compares, and that nothing changes.
 
 use crate::diagnostic::{Code, Report, Severity};
+use crate::load::tokens;
 use crate::model::{Collection, Draft, Located, Resolved, nearest};
 use crate::schema::{Shape, Types};
 
@@ -53,7 +54,8 @@ fn check_key(
     };
     let shape = located.shape;
     if !located.required && shape.default.is_none() {
-        let (parent, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let last = tokens(pointer).last().unwrap_or_default();
         let parent = match parent {
             "" => "the schema".to_owned(),
             parent => format!("the schema of {parent}, as far up as the document"),
