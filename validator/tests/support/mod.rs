@@ -190,7 +190,10 @@ fn spec(component: &ComponentRef, defers: bool) -> Option<SpecResponse> {
         "additionalProperties": false,
     });
     let (config_schema, field_bytes_max) = match name {
-        "materialize-plain" => (json!({"type": "object"}), None),
+        "materialize-plain" => (
+            json!({"type": "object", "properties": {"path": {"type": "string"}, "hardDelete": {"type": "boolean"}}}),
+            None,
+        ),
         "materialize-warehouse" => (warehouse(), Some(63)),
         "materialize-uploads" => (
             json!({
