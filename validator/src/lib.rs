@@ -10,15 +10,19 @@
 //! The crate is pure: files come through a function, connectors answer through [`Answers`], nothing is printed, and
 //! nothing an author writes panics.
 
+mod census;
 pub mod diagnostic;
 mod load;
+mod migrate;
 mod model;
 mod plan;
 mod rules;
 mod schema;
 
+pub use census::{ConnectorPacing, Pacer, census, tally};
 pub use diagnostic::{Code, Diagnostic, Place, Related, Severity, Summary};
 pub use load::{Sources, load};
+pub use migrate::{Migration, Rewritten, migrate};
 pub use model::{Allow, ComponentRef, Draft, Limits, NetworkGrant, Shards, component_of_image};
 pub use plan::{
     Answers, Built, BuiltBinding, BuiltCollection, BuiltTask, ConnectorFault, Request, finish, plan,

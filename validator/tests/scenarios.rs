@@ -1,6 +1,6 @@
 //! Scenarios: catalogs in, diagnostics out.
 //!
-//! A scenario is a YAML file with the text of each `files` entry. Its snapshot holds what a person would read, and what
+//! A scenario holds several files, each behind a line `--- path`. Its snapshot holds what a person would read, and what
 //! was built if anything was.
 
 mod support;

@@ -18,6 +18,11 @@ macro_rules! codes {
                 match self { $(Self::$variant => $text,)* }
             }
 
+            /// Returns the page that explains the rule, in Markdown.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Self::$variant => include_str!(concat!("../explain/", $text, ".md")),)* }
+            }
+
             /// Returns how grave a breach of the rule usually is.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }
@@ -94,8 +99,6 @@ codes! {
     FieldConflict "field-conflict" Error;
     /// The connector cannot hold a field that is asked for.
     FieldForbidden "field-forbidden" Error;
-    /// A field that was held before can no longer be.
-    FieldIncompatible "field-incompatible" Error;
     /// Two fields would become one column.
     FieldCollision "field-collision" Error;
     /// A field's name is longer than the destination keeps.
@@ -125,8 +128,6 @@ codes! {
     /// The connector's default paces.
     ScheduleDefault "sync-schedule-default" Info;
     // Live against draft.
-    /// The key of a collection in use changes.
-    KeyChanged "key-changed" Error;
     /// A change cannot be applied to what the destination holds.
     IncompatibleChange "incompatible-change" Error;
     /// A binding is backfilled because of a change.
@@ -156,5 +157,31 @@ impl std::str::FromStr for Code {
             .copied()
             .find(|code| code.as_str() == text)
             .ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_code_has_a_page_and_each_page_a_code() {
+        let pages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/explain");
+        let pages: BTreeSet<_> = std::fs::read_dir(pages)
+            .expect("the pages are there")
+            .map(|entry| entry.expect("an entry can be read").file_name())
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        let codes: BTreeSet<_> = Code::ALL.iter().map(|code| format!("{code}.md")).collect();
+        assert_eq!(pages, codes);
+        for code in Code::ALL {
+            let page = code.explanation();
+            assert!(page.starts_with(&format!("# {code}\n")), "{code}");
+            let severity = code.severity().as_str();
+            let named = page.lines().nth(2).unwrap_or_default();
+            assert!(named.contains(severity), "{code} is a {severity}");
+            assert_eq!(code.as_str().parse(), Ok(*code));
+        }
     }
 }

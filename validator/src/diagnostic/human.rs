@@ -57,13 +57,13 @@ fn one(out: &mut String, diagnostic: &Diagnostic, sources: &Sources, paint: &Pai
     if !place.file.is_empty() {
         let _ = writeln!(out, "  {} {}", paint.dim("-->"), position(place));
     }
-    if let Some(line) = sources.line(place, diagnostic.revealed) {
+    if let Some((line, before)) = sources.line(place, diagnostic.revealed) {
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
-        let (line, column) = window(&line, place.column);
+        let (line, before) = window(&line, before);
         let indent: String = line
             .chars()
-            .take(column)
+            .take(before)
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
         let bar = paint.dim("|");
@@ -99,14 +99,14 @@ fn position(place: &super::Place) -> String {
     }
 }
 
-/// Cuts a long line to what is around the column; returns it with the caret's offset.
-fn window(line: &str, column: u32) -> (String, usize) {
-    let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+/// Cuts a long line to what is around the caret; returns it with the characters before the caret.
+fn window(line: &str, before: usize) -> (String, usize) {
     let count = line.chars().count();
+    let before = before.min(count);
     if count <= LINE_SHOWN_CHARS {
-        return (line.to_owned(), column.min(count));
+        return (line.to_owned(), before);
     }
-    let start = column.saturating_sub(LINE_SHOWN_CHARS / 2);
+    let start = before.saturating_sub(LINE_SHOWN_CHARS / 2);
     let shown = line.chars().skip(start).take(LINE_SHOWN_CHARS).collect();
-    (shown, (column - start).min(LINE_SHOWN_CHARS))
+    (shown, before - start)
 }

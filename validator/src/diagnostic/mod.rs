@@ -6,10 +6,12 @@
 mod code;
 mod human;
 mod json;
+mod sarif;
 
 pub use code::Code;
 pub use human::human;
 pub use json::json;
+pub use sarif::sarif;
 
 use crate::load::{Sources, Span};
 use serde::Serialize;

@@ -96,8 +96,32 @@ impl Sources {
         }
     }
 
-    /// Returns the text of a place's line, secrets masked.
-    pub(crate) fn line(&self, place: &Place, revealed: bool) -> Option<String> {
+    /// Returns the byte at which a line and column stand.
+    pub(crate) fn offset(&self, file: u32, line: u32, column: u32) -> Option<usize> {
+        let source = self.source(file);
+        let index = usize::try_from(line.checked_sub(1)?).ok()?;
+        let start = *source.line_starts.get(index)?;
+        let skipped = usize::try_from(column.checked_sub(1)?).ok()?;
+        let rest = &source.text[start..];
+        match rest.char_indices().nth(skipped) {
+            Some((at, _)) => Some(start + at),
+            None if rest.chars().count() == skipped => Some(source.text.len()),
+            None => None,
+        }
+    }
+
+    /// Widens a range of bytes to whole lines, the last line's end included.
+    pub(crate) fn line_bounds(&self, file: u32, from: usize, until: usize) -> (usize, usize) {
+        let text = self.text(file);
+        let from = text[..from].rfind('\n').map_or(0, |at| at + 1);
+        let until = text[until..]
+            .find('\n')
+            .map_or(text.len(), |at| until + at + 1);
+        (from, until)
+    }
+
+    /// Returns the text of a place's line, secrets masked, and how many characters are before the place in it.
+    pub(crate) fn line(&self, place: &Place, revealed: bool) -> Option<(String, usize)> {
         let source = &self.files[*self.by_name.get(&place.file)?];
         let index = usize::try_from(place.line.checked_sub(1)?).ok()?;
         let start = *source.line_starts.get(index)?;
@@ -114,15 +138,17 @@ impl Sources {
         }
         Some(match source.masks.get(&place.line) {
             Some(masks) => masked(line, place, masks, revealed),
-            None => line.to_owned(),
+            None => (line.to_owned(), offset(place.column)),
         })
     }
 }
 
-fn masked(line: &str, place: &Place, masks: &[Span], revealed: bool) -> String {
+fn offset(column: u32) -> usize {
+    usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
+fn masked(line: &str, place: &Place, masks: &[Span], revealed: bool) -> (String, usize) {
     let mut chars: Vec<Option<char>> = line.chars().map(Some).collect();
-    let mut shown = Vec::new();
-    let offset = |column: u32| usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     let mut starts = Vec::new();
     for mask in masks {
         if revealed && (mask.line, mask.column) == (place.line, place.column) {
@@ -144,20 +170,26 @@ fn masked(line: &str, place: &Place, masks: &[Span], revealed: bool) -> String {
             starts.push(from);
         }
     }
-    let mut in_mask = false;
-    for (at, c) in chars.into_iter().enumerate() {
-        match c {
-            Some(c) => {
-                in_mask = false;
-                shown.push(c);
-            }
-            None => {
-                if !in_mask || starts.contains(&at) {
-                    shown.extend(MASK.chars());
-                }
-                in_mask = true;
-            }
+    let mut shown = String::new();
+    let (mut before, mut in_mask) = (None, false);
+    for (at, c) in chars.iter().enumerate() {
+        let begins = c.is_none() && (!in_mask || starts.contains(&at));
+        if at == offset(place.column) {
+            // Within a mask that is its beginning: the mask is as wide whatever it hides.
+            let width = if c.is_none() && !begins {
+                MASK.len()
+            } else {
+                0
+            };
+            before = Some(shown.chars().count() - width);
         }
+        match c {
+            Some(c) => shown.push(*c),
+            None if begins => shown.push_str(MASK),
+            None => {}
+        }
+        in_mask = c.is_none();
     }
-    shown.into_iter().collect()
+    let before = before.unwrap_or_else(|| shown.chars().count());
+    (shown, before)
 }

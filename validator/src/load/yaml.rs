@@ -150,6 +150,9 @@ impl Composer {
             let (event, span) = event.map_err(|error| {
                 let mark = error.marker();
                 let at = self.span(saphyr_parser::Span::empty(*mark));
+                if error.info().contains("recursion limit") {
+                    return Flaw::too_deep(at);
+                }
                 Flaw::new(
                     Code::Syntax,
                     at,

@@ -35,6 +35,15 @@ pub(crate) fn read_catalog(
     let materializations = fields.get("materializations");
     let (captures, tests) = (fields.get("captures"), fields.get("tests"));
     fields.tolerate(&["$schema", "import", "storageMappings"]);
+    for key in ["$defs", "type", "properties"] {
+        let Some(field) = fields.former(key) else {
+            continue;
+        };
+        let message = format!("this is a JSON schema, not a catalog: it has \"{key}\"");
+        context
+            .add(Code::WrongType, &field.key_spot(), message)
+            .help("name the file where a collection has its \"schema\", not as a catalog");
+    }
     let old = old_syntax(&mut fields, materializations.as_ref());
     fields.close(&mut context);
 
@@ -78,7 +87,7 @@ pub(crate) fn read_catalog(
 /// Returns the place that shows that a catalog is of another time.
 fn old_syntax(fields: &mut Fields<'_>, materializations: Option<&Field<'_>>) -> Option<Spot> {
     let list = materializations.filter(|it| it.node.list().is_some());
-    let endpoints = fields.get("endpoints").map(|it| it.key_spot());
+    let endpoints = fields.former("endpoints").map(|it| it.key_spot());
     endpoints.or(list.map(Field::key_spot))
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct UserProjection {
 pub(crate) struct Resolved {
     /// The schema, complete in itself.
     pub(crate) schema: Value,
+    /// Whether every reference led somewhere; otherwise what is not known may be there.
+    pub(crate) complete: bool,
     pub(crate) shape: Shape,
     pub(crate) projections: Vec<Projection>,
     /// Positions of projections by field.
@@ -90,7 +92,7 @@ impl Context<'_, '_> {
         );
         let (key, projections) = (fields.get("key"), fields.get("projections"));
         let derive = fields.get("derive");
-        let derivation = fields.get("derivation");
+        let derivation = fields.former("derivation");
         // What only the place that stores a collection cares about.
         fields.tolerate(&["journals", "expectPubId", "delete", "reset", "partitions"]);
         fields.close(self);

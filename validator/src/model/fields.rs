@@ -2,7 +2,7 @@
 
 use super::near::nearest;
 use crate::diagnostic::{Code, Entry, Report, Spot};
-use crate::load::{Files, Node, Span, join};
+use crate::load::{Files, Node, Span, join, tokens};
 use std::path::Path;
 
 /// What reading needs at hand.
@@ -31,13 +31,13 @@ impl Context<'_, '_> {
             .related(sources, related.0, related.1)
     }
 
-    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str) {
+    pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str) -> Entry<'_> {
         let message = format!(
-            "{} is {wanted}, not {}",
+            "{} must be {wanted}, not {}",
             field.name(),
             field.node.type_name()
         );
-        self.add(Code::WrongType, &field.spot(), message);
+        self.add(Code::WrongType, &field.spot(), message)
     }
 
     pub(crate) fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
@@ -101,6 +101,7 @@ impl Context<'_, '_> {
             node: field.node,
             pointer: field.pointer.clone(),
             known: Vec::new(),
+            former: Vec::new(),
         })
     }
 
@@ -142,11 +143,12 @@ impl Field<'_> {
         Spot::new(&self.pointer, self.key_span)
     }
 
-    fn name(&self) -> &str {
-        match self.pointer.rsplit('/').next() {
-            Some(last) if !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) => last,
-            Some(last) if !last.is_empty() => "this item",
-            _ => "a catalog",
+    fn name(&self) -> String {
+        match tokens(&self.pointer).last() {
+            None => "a catalog".to_owned(),
+            Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => "this item".to_owned(),
+            Some(last) if last.contains('/') => format!("\"{last}\""),
+            Some(last) => last,
         }
     }
 }
@@ -156,6 +158,7 @@ pub(crate) struct Fields<'n> {
     node: &'n Node,
     pointer: String,
     known: Vec<&'static str>,
+    former: Vec<&'static str>,
 }
 
 impl<'n> Fields<'n> {
@@ -170,6 +173,14 @@ impl<'n> Fields<'n> {
         })
     }
 
+    /// Takes a field that no longer is one, and that no message is to suggest.
+    pub(crate) fn former(&mut self, key: &'static str) -> Option<Field<'n>> {
+        self.former.push(key);
+        let field = self.get(key);
+        self.known.pop();
+        field
+    }
+
     /// Accepts fields that mean nothing here.
     pub(crate) fn tolerate(&mut self, keys: &[&'static str]) {
         self.known.extend_from_slice(keys);
@@ -182,7 +193,8 @@ impl<'n> Fields<'n> {
     /// Reports every field that nobody asked for.
     pub(crate) fn close(self, context: &mut Context<'_, '_>) {
         for entry in self.node.entries() {
-            if self.known.contains(&entry.key.as_str()) || entry.key.starts_with("x-") {
+            let key = entry.key.as_str();
+            if self.known.contains(&key) || self.former.contains(&key) || key.starts_with("x-") {
                 continue;
             }
             let spot = Spot::new(join(&self.pointer, &entry.key), entry.key_span);

@@ -7,7 +7,7 @@ use super::schedule::WrittenSchedule;
 use super::settings::{Allow, ComponentRef, Limits, Shards};
 use super::value;
 use crate::diagnostic::{Code, Severity, Spot};
-use crate::load::{Kind, Node, files};
+use crate::load::{Kind, Node, Span, files};
 
 /// Levels of nesting that "all of them" stands for.
 const ALL_LEVELS: u32 = u32::MAX;
@@ -23,6 +23,8 @@ pub(crate) struct Task {
     pub(crate) shards: Shards,
     pub(crate) schedule: Option<WrittenSchedule>,
     pub(crate) on_incompatible: OnIncompatible,
+    /// The object, and its first field's key.
+    pub(crate) body: (Span, Option<Span>),
     /// Whether a mistake left something out, so that what is here is not what was meant.
     pub(crate) broken: bool,
 }
@@ -105,6 +107,10 @@ impl Context<'_, '_> {
             shards: Shards::default(),
             schedule: None,
             on_incompatible: OnIncompatible::default(),
+            body: (
+                field.node.span,
+                field.node.entries().first().map(|it| it.key_span),
+            ),
             broken: false,
         };
         if let Some(fields) = self.object(field) {
@@ -435,10 +441,19 @@ impl Context<'_, '_> {
             selection.recommended_depth = match recommended.node.kind {
                 Kind::Bool(true) => ALL_LEVELS,
                 Kind::Bool(false) => 0,
-                _ => self.natural(&recommended).unwrap_or(ALL_LEVELS),
+                Kind::Number(_) => self.natural(&recommended).unwrap_or(ALL_LEVELS),
+                _ => {
+                    self.wrong_type(&recommended, "true, false or a number of levels");
+                    ALL_LEVELS
+                }
             };
         }
         for included in [include, require].into_iter().flatten() {
+            if !included.node.is_object() {
+                self.wrong_type(&included, "an object")
+                    .help("write a field as \"name: {}\"");
+                continue;
+            }
             for (name, settings) in self.named(&included) {
                 if !settings.node.entries().is_empty() {
                     self.add(

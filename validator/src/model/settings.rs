@@ -93,7 +93,13 @@ impl Context<'_, '_> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
         let field = field?;
-        match parse(self.text(&field)?) {
+        let Some(text) = field.node.text() else {
+            // What the parser says of nothing is what it wants.
+            let advice = parse("").err();
+            self.wrong_type(&field, "text").help_if(advice);
+            return None;
+        };
+        match parse(text) {
             Ok(value) => Some(value),
             Err(message) => {
                 self.add(Code::InvalidValue, &field.spot(), message);

@@ -39,7 +39,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 /// Reads a duration such as `30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|_| {
-        "this is not a duration: write a number and a unit, such as \"30s\" or \"5m\"".to_owned()
+        "a duration is written as a number and a unit, such as \"30s\" or \"5m\"".to_owned()
     })?;
     if duration > Duration::from_secs(DURATION_DAYS_MAX * 86_400) {
         return Err(format!("a duration is at most {DURATION_DAYS_MAX} days"));
@@ -50,7 +50,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// Reads a size such as `256MiB` into bytes.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let advice = || {
-        "this is not a size: write a whole number and a unit (B, KiB, MiB, GiB), such as \"256MiB\""
+        "a size is written as a whole number and a unit (B, KiB, MiB, GiB), such as \"256MiB\""
             .to_owned()
     };
     let end = text
@@ -79,7 +79,7 @@ pub(super) fn instant(text: &str) -> Result<i64, String> {
     DateTime::parse_from_rfc3339(text)
         .map(|instant| instant.timestamp_micros())
         .map_err(|_| {
-            "this is not an instant: write date, time and offset, such as \"2026-01-31T00:00:00Z\""
+            "an instant is written as date, time and offset, such as \"2026-01-31T00:00:00Z\""
                 .to_owned()
         })
 }

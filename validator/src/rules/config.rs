@@ -8,13 +8,13 @@
 //! names the field that is wrong and not all the alternatives that were not meant.
 
 use super::instance::{explain_error, listed, nearest_options};
-use crate::diagnostic::{Code, Report, Spot};
+use crate::diagnostic::{Code, Report, Severity, Spot};
 use crate::load::{Kind, Node, Sources, join, tokens};
 use crate::model::{ComponentRef, nearest};
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Marks a field whose value is encrypted.
@@ -73,6 +73,7 @@ pub(crate) fn check_config(
     for error in validator.iter_errors(&readable.value) {
         checking.error(&error);
     }
+    checking.misspellings("", &readable.value, 0);
     Ok(())
 }
 
@@ -267,6 +268,11 @@ impl Checking<'_> {
     }
 
     fn spot(&self, at: &str) -> (Spot, bool) {
+        (self.found(at).0, !self.is_secret(at))
+    }
+
+    /// Returns the last value on the way to a place.
+    fn found(&self, at: &str) -> (Spot, &Node) {
         let mut node = self.checked.node;
         for token in tokens(at) {
             let encrypted = format!("{token}{ENCRYPTED_SUFFIX}");
@@ -276,11 +282,16 @@ impl Checking<'_> {
             }
         }
         let spot = Spot::new(format!("{}{at}", self.checked.pointer), node.span);
-        (spot, !self.is_secret(at))
+        (spot, node)
     }
 
     /// Returns every subschema that describes a place.
     fn subschemas(&self, at: &str) -> Vec<&Value> {
+        spread(self.described(at))
+    }
+
+    /// Does the same, without alternatives at the place itself.
+    fn described(&self, at: &str) -> Vec<&Value> {
         let mut schemas = vec![self.schema];
         for token in tokens(at) {
             let mut next = Vec::new();
@@ -291,7 +302,7 @@ impl Checking<'_> {
             }
             schemas = next;
         }
-        spread(schemas)
+        schemas
     }
 
     /// A place of which the schema says nothing may well hold a secret.
@@ -314,14 +325,7 @@ impl Checking<'_> {
     }
 
     fn unknown(&mut self, at: &str, name: &str) {
-        let pointer = join(at, name);
-        let (parent, _) = self.spot(at);
-        let mut span = parent.span;
-        let node = self.checked.node.nearest(at);
-        let encrypted = format!("{name}{ENCRYPTED_SUFFIX}");
-        if let Some(entry) = node.entry(name).or_else(|| node.entry(&encrypted)) {
-            span = entry.key_span;
-        }
+        let spot = self.key_spot(at, name);
         let schemas = self.subschemas(at);
         let known: Vec<_> = schemas
             .iter()
@@ -335,10 +339,55 @@ impl Checking<'_> {
             None => format!("fields here are {}", known.join(", ")),
         };
         let message = format!("{}: there is no field \"{name}\" here", self.name(at));
-        let spot = Spot::new(format!("{}{pointer}", self.checked.pointer), span);
         self.report
             .add(self.sources, self.checked.code, &spot, message)
             .help(help);
+    }
+
+    /// Returns the place of a field's key.
+    fn key_spot(&self, at: &str, name: &str) -> Spot {
+        let (parent, node) = self.found(at);
+        let encrypted = format!("{name}{ENCRYPTED_SUFFIX}");
+        let entry = node.entry(name).or_else(|| node.entry(&encrypted));
+        let span = entry.map_or(parent.span, |entry| entry.key_span);
+        Spot::new(format!("{}/{}", parent.pointer, &join("", name)[1..]), span)
+    }
+
+    /// Warns of fields that an open schema does not know, and that are near ones that it knows and that are not set.
+    fn misspellings(&mut self, at: &str, value: &Value, depth: usize) {
+        let Value::Object(fields) = value else { return };
+        if depth >= NARROW_DEPTH_MAX || self.readable.is_encrypted(at) {
+            return;
+        }
+        let schemas = self.subschemas(at);
+        let open = schemas
+            .iter()
+            .all(|schema| schema.get("additionalProperties").is_none());
+        let known: BTreeSet<String> = schemas
+            .iter()
+            .filter_map(|schema| schema.get("properties")?.as_object())
+            .flat_map(|properties| properties.keys().cloned())
+            .collect();
+        for (name, value) in fields {
+            let pointer = join(at, name);
+            if known.contains(name) {
+                self.misspellings(&pointer, value, depth + 1);
+                continue;
+            }
+            let unset = known.iter().filter(|it| !fields.contains_key(*it));
+            let Some(near) = nearest(name, unset.map(String::as_str)).filter(|_| open) else {
+                continue;
+            };
+            let spot = self.key_spot(at, name);
+            let message = format!(
+                "{}: the connector's schema does not know the field \"{name}\"",
+                self.name(at)
+            );
+            self.report
+                .add(self.sources, self.checked.code, &spot, message)
+                .severity(Severity::Warning)
+                .help(format!("did you mean \"{near}\"?"));
+        }
     }
 
     fn not_listed(&mut self, at: &str, options: &[Value]) {
@@ -375,8 +424,10 @@ impl Checking<'_> {
         let options = schemas
             .iter()
             .find_map(|schema| schema.get("enum")?.as_array());
-        let title = schemas
-            .iter()
+        // Titles of alternatives say nothing of what they are alternatives of.
+        let title = self
+            .described(&pointer)
+            .into_iter()
             .find_map(|schema| schema.get("title")?.as_str());
         match (options, title) {
             (Some(options), _) => format!("{help}, one of {}", listed(options)),

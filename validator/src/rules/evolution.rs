@@ -55,7 +55,7 @@ pub(crate) fn evolve(
         return keep;
     }
     let policy = binding.on_incompatible.unwrap_or(task.on_incompatible);
-    let path = resource_path.join(".");
+    let path = format!("\"{}\"", resource_path.join("."));
     let reasons = reasons.join("; ");
     let backfill = last
         .map_or(binding.backfill, |it| it.backfill)

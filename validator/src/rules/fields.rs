@@ -1,7 +1,7 @@
 //! Which fields a binding gets.
 //!
 //! ```text
-//! key -> required by the connector -> included by the catalog -> recommended, down to a depth -> columns
+//! key -> included by the catalog -> required by the connector -> recommended, down to a depth -> columns
 //! ```
 //!
 //! Each step takes what it names unless the location is there already under another name. What cannot be is an error
@@ -49,8 +49,8 @@ pub(crate) fn select(selecting: &Selecting<'_>, report: &mut Report) -> Selected
     };
     selector.unknown();
     let key = selector.key();
-    selector.required();
     selector.included();
+    selector.required();
     selector.recommended();
     let selected = selector.finish(key);
     if let Some(limit) = selecting.field_bytes_max {
@@ -278,9 +278,10 @@ impl<'s> Selector<'s> {
                 let other = self.from.resolved.projections.iter().any(|it| {
                     it.pointer == projection.pointer && !self.excluded.contains(&it.field)
                 });
-                // With "groupBy", key fields that are left out are meant to be.
-                let grouped = projection.key && !self.from.binding.selection.group_by.is_empty();
-                if !other && !grouped {
+                // A key field is reported with the key, or is meant to be left out by "groupBy"; a field that is
+                // included too is in conflict already.
+                let reported = projection.key || self.included.contains(&projection.field);
+                if !other && !reported {
                     let spot = self.exclusion(&projection.field);
                     let reason = if reason.is_empty() {
                         String::new()

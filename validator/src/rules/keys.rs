@@ -1,6 +1,7 @@
 //! Keys: a location that every document has, of a type that compares, and that nothing changes.
 
 use crate::diagnostic::{Code, Report, Severity};
+use crate::load::tokens;
 use crate::model::{Collection, Draft, Located, Resolved, nearest};
 use crate::schema::{Shape, Types};
 
@@ -31,6 +32,9 @@ fn check_key(
     let sources = draft.sources();
     let (pointer, name) = (&key.value, &collection.name);
     let Some(located) = resolved.shape.locate(pointer) else {
+        if !resolved.complete {
+            return;
+        }
         let known = resolved.projections.iter().map(|it| it.pointer.as_str());
         let help = match nearest(pointer, known) {
             Some(near) => format!("did you mean \"{near}\"?"),
@@ -50,7 +54,8 @@ fn check_key(
     };
     let shape = located.shape;
     if !located.required && shape.default.is_none() {
-        let (parent, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let last = tokens(pointer).last().unwrap_or_default();
         let parent = match parent {
             "" => "the schema".to_owned(),
             parent => format!("the schema of {parent}, as far up as the document"),
@@ -66,7 +71,8 @@ fn check_key(
                 "add \"{last}\" to \"required\" in {parent}, or give the location a default"
             ));
     }
-    if let Some(problem) = type_problem(shape) {
+    let is_known = resolved.complete || shape.types != Types::ANY;
+    if let Some(problem) = type_problem(shape).filter(|_| is_known) {
         let message = format!(
             "the key location {pointer} of \"{name}\" {}",
             problem.message

@@ -19,7 +19,7 @@ const UPLOAD_INTERVAL: &str = "uploadInterval";
 /// What file sinks wait between uploads when they are not told.
 const DEFAULT_UPLOAD_INTERVAL: &str = "5m";
 
-/// The least interval that file sinks offer; they have no zero, and this one is none to speak of.
+/// The least interval that some file sinks offer; they have no zero, and this one is none to speak of.
 const LEAST_UPLOAD_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Connectors that take a `syncSchedule`.
@@ -74,6 +74,33 @@ pub(crate) fn paces(component: &ComponentRef, spec: Option<&SpecResponse>) -> Pa
     }
 }
 
+/// Returns whether an `uploadInterval` is as good as none.
+pub(crate) fn least_upload_interval(text: &str) -> bool {
+    humantime::parse_duration(text).is_ok_and(|interval| interval <= LEAST_UPLOAD_INTERVAL)
+}
+
+/// Returns the offered `uploadInterval` that is as good as none.
+fn least_of<'s>(component: &ComponentRef, spec: Option<&'s SpecResponse>) -> Option<&'s str> {
+    let Some(spec) = spec else {
+        let ComponentRef::Name(name) = component else {
+            return None;
+        };
+        return name.starts_with("materialize-s3-").then_some("1s");
+    };
+    let options = spec
+        .config_schema
+        .get("properties")?
+        .get(UPLOAD_INTERVAL)?
+        .get("enum");
+    match options {
+        Some(options) => {
+            let mut options = options.as_array()?.iter().filter_map(|it| it.as_str());
+            options.find(|it| least_upload_interval(it))
+        }
+        None => Some("0s"),
+    }
+}
+
 /// Reports who paces a task, where that is nobody's intention.
 pub(crate) fn check_pacing(
     task: &Task,
@@ -87,6 +114,7 @@ pub(crate) fn check_pacing(
         task,
         runnable,
         config_is_bad,
+        least: least_of(&runnable.component, spec),
         defers: spec.is_some_and(|it| it.defers_to_schedule),
         sources,
         report,
@@ -103,6 +131,8 @@ struct Pacing<'p> {
     runnable: &'p Runnable,
     /// Whether the connector's schema refused the config.
     config_is_bad: bool,
+    /// The `uploadInterval` that is as good as none, if the connector offers it.
+    least: Option<&'p str>,
     defers: bool,
     sources: &'p Sources,
     report: &'p mut Report,
@@ -131,9 +161,10 @@ impl Pacing<'_> {
         }
         match (configured, spot) {
             (Configured::AllZero, _) => {}
-            (Configured::Absent, _) => {
-                self.by_default(DEFAULT_FREQUENCY, "syncSchedule: {syncFrequency: 0s}")
-            }
+            (Configured::Absent, _) => self.by_default(
+                DEFAULT_FREQUENCY,
+                Some("syncSchedule: {syncFrequency: 0s}".to_owned()),
+            ),
             (Configured::Paced(_), Some(spot)) => self.conflict(
                 &spot,
                 SYNC_SCHEDULE,
@@ -145,21 +176,24 @@ impl Pacing<'_> {
 
     fn uploads(&mut self) {
         let configured = self.config(UPLOAD_INTERVAL);
-        let text = configured.as_ref().and_then(|(node, _)| node.text());
-        match (text.filter(|it| !it.is_empty()), configured.as_ref()) {
-            (Some(text), Some((_, spot))) => {
-                let spot = spot.clone();
-                let least = humantime::parse_duration(text)
-                    .is_ok_and(|interval| interval <= LEAST_UPLOAD_INTERVAL);
-                if !least {
-                    self.conflict(
-                        &spot,
-                        UPLOAD_INTERVAL,
-                        "set uploadInterval to 1s where the connector offers it",
-                    );
-                }
+        let configured = configured.and_then(|(node, spot)| {
+            let text = node.text().filter(|it| !it.is_empty())?;
+            Some((least_upload_interval(text), spot))
+        });
+        match configured {
+            Some((true, _)) => {}
+            Some((false, spot)) => {
+                let off = match self.least {
+                    Some(least) => format!("set uploadInterval to {least}"),
+                    None => "use a connector that can upload at once".to_owned(),
+                };
+                self.conflict(&spot, UPLOAD_INTERVAL, &off);
             }
-            _ => self.by_default(DEFAULT_UPLOAD_INTERVAL, "uploadInterval: 1s"),
+            None => self.by_default(
+                DEFAULT_UPLOAD_INTERVAL,
+                self.least
+                    .map(|least| format!("{UPLOAD_INTERVAL}: {least}")),
+            ),
         }
     }
 
@@ -183,7 +217,8 @@ impl Pacing<'_> {
         }
     }
 
-    fn by_default(&mut self, default: &str, off: &str) {
+    /// Speaks of a default; `off` is what switches it off, if anything does.
+    fn by_default(&mut self, default: &str, off: Option<String>) {
         let component = &self.runnable.component;
         match &self.task.schedule {
             None => {
@@ -194,7 +229,10 @@ impl Pacing<'_> {
                         &self.runnable.spot,
                         format!("\"{}\" commits every {default}, the default of {component}", self.task.name),
                     )
-                    .help(format!("to choose, add \"syncSchedule: {{baseInterval: {default}}}\" to the materialization and \"{off}\" to the config"));
+                    .help(match off {
+                        Some(off) => format!("to choose, add \"syncSchedule: {{baseInterval: {default}}}\" to the materialization and \"{off}\" to the config"),
+                        None => format!("to choose, set \"{UPLOAD_INTERVAL}\" in the config"),
+                    });
             }
             Some(_) if self.defers => {}
             Some(schedule) => {
@@ -213,7 +251,10 @@ impl Pacing<'_> {
                         &Spot::new(&self.runnable.config_pointer, self.runnable.config.span),
                         "the connector's config does not switch its own pacing off",
                     )
-                    .help(format!("set \"{off}\" in the config"));
+                    .help(match off {
+                        Some(off) => format!("set \"{off}\" in the config"),
+                        None => "remove syncSchedule from the materialization: this connector cannot switch its own pacing off".to_owned(),
+                    });
             }
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct Bundled {
     pub(super) node: Node,
     /// JSON pointer of the schema in the catalog.
     pub(super) pointer: String,
+    /// Whether every reference led somewhere.
+    pub(super) complete: bool,
 }
 
 /// A document that references are relative to.
@@ -35,6 +37,7 @@ struct Bundler<'b, 'f> {
     pointer: String,
     files: &'b mut Files<'f>,
     report: &'b mut Report,
+    complete: bool,
     /// Names of copies, by document and pointer.
     copies: BTreeMap<(String, String), String>,
     copied: Vec<Entry>,
@@ -55,6 +58,7 @@ pub(super) fn bundle(
         pointer: written.pointer.clone(),
         files,
         report,
+        complete: true,
         copies: BTreeMap::new(),
         copied: Vec::new(),
         wanted: Vec::new(),
@@ -139,6 +143,7 @@ pub(super) fn bundle(
     Some(Bundled {
         node,
         pointer: bundler.pointer,
+        complete: bundler.complete,
     })
 }
 
@@ -310,6 +315,7 @@ impl Bundler<'_, '_> {
     }
 
     fn failed(&mut self, failed: Failed, path: &Path, spot: &Spot) {
+        self.complete = false;
         self.files.report(failed, path, "schema", spot, self.report);
     }
 
@@ -324,6 +330,7 @@ impl Bundler<'_, '_> {
     }
 
     fn unresolved(&mut self, text: &str, spot: &Spot, help: Option<&str>) {
+        self.complete = false;
         self.report
             .add(
                 self.files.sources(),

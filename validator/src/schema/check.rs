@@ -7,6 +7,11 @@ use crate::load::{Kind, Node, Sources, join};
 use crate::model::nearest;
 use crate::rules::explain_error;
 use crate::schema::Types;
+use jsonschema::error::ValidationErrorKind;
+
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
 
 /// Strategies that the combiner knows.
 const STRATEGIES: [&str; 8] = [
@@ -32,7 +37,14 @@ pub(super) fn check(
         let at = error.instance_path().as_str();
         let node = bundled.node.nearest(at);
         let spot = Spot::new(format!("{}{at}", bundled.pointer), node.span);
-        let (message, help) = explain_error(&error);
+        let (mut message, mut help) = explain_error(&error);
+        if let (Some(text), true) = (node.text(), at.ends_with("/type")) {
+            message = format!("\"{text}\" is not a type");
+            help = Some(match nearest(text, TYPES.into_iter()) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("types are {}", TYPES.join(", ")),
+            });
+        }
         let entry = report.add(
             sources,
             Code::SchemaInvalid,
@@ -48,8 +60,15 @@ pub(super) fn check(
         good = false;
     }
     if good && let Err(error) = jsonschema::draft202012::options().build(schema) {
-        let spot = Spot::new(&bundled.pointer, bundled.node.span);
-        let message = format!("this schema cannot be compiled: {}", error.masked());
+        let at = error.instance_path().as_str();
+        let node = bundled.node.nearest(at);
+        let spot = Spot::new(format!("{}{at}", bundled.pointer), node.span);
+        let message = match error.kind() {
+            ValidationErrorKind::Format { format } if format == "regex" => {
+                "this is not a regular expression".to_owned()
+            }
+            _ => format!("this schema cannot be compiled: {}", error.masked()),
+        };
         report.add(sources, Code::SchemaInvalid, &spot, message);
         good = false;
     }

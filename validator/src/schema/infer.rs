@@ -11,7 +11,7 @@ use crate::load::{Kind, Node, Span};
 const STEPS_MAX: usize = 200_000;
 
 /// Schemas within schemas, references included, that are followed at once; it bounds the stack.
-const LEVELS_MAX: usize = 200;
+const LEVELS_MAX: usize = 96;
 
 /// Levels below which locations are anything; deeper ones make no columns, and recursive schemas end here.
 const DEPTH_MAX: usize = 24;
@@ -60,11 +60,15 @@ impl<'n> Inference<'n> {
         let mut shape = self.own(node, depth)?;
         if let Some(text) = node.get("$ref").and_then(Node::text)
             && let Some(target) = self.root.at(&decoded(text))
-            && !self.references.iter().any(|it| it == text)
         {
-            self.references.push(text.to_owned());
-            let more = self.shape(target, depth)?;
-            self.references.pop();
+            let more = if self.references.iter().any(|it| it == text) {
+                Shape::of(types(target), target.span)
+            } else {
+                self.references.push(text.to_owned());
+                let more = self.shape(target, depth)?;
+                self.references.pop();
+                more
+            };
             shape = shape.intersect(more);
         }
         for branch in node.get("allOf").and_then(Node::list).unwrap_or_default() {

@@ -54,6 +54,7 @@ pub(crate) fn resolve(draft: &mut Draft, files: &mut Files<'_>, report: &mut Rep
             .collect();
         collection.resolved = Some(Resolved {
             schema,
+            complete: bundled.complete,
             shape,
             projections,
             by_field,

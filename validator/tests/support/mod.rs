@@ -26,7 +26,7 @@ pub struct Scenario {
 impl Scenario {
     /// Reads `files: {path: text}` and the settings beside it.
     pub fn parse(text: &str) -> Self {
-        let value = tidegate_validator_scenario(text);
+        let value = sections(text);
         let files = value["files"].as_object().expect("a scenario has files");
         let roots = match value["roots"].as_array() {
             Some(roots) => roots
@@ -48,18 +48,6 @@ impl Scenario {
             live: serde_json::from_value(value["live"].clone()).unwrap_or_default(),
             skip: value["skip"].as_str().map(str::to_owned),
             defers: value["defers"].as_bool().unwrap_or(false),
-        }
-    }
-
-    /// A catalog of one file.
-    pub fn of(path: &str, text: &str) -> Self {
-        Self {
-            files: BTreeMap::from([(PathBuf::from(path), text.as_bytes().to_vec())]),
-            roots: vec![PathBuf::from(path)],
-            constraints: Value::Null,
-            live: BTreeMap::new(),
-            skip: None,
-            defers: false,
         }
     }
 
@@ -156,9 +144,8 @@ impl Scenario {
     }
 }
 
-/// The scenario file itself is read by the crate under test: its values are plain.
-fn tidegate_validator_scenario(text: &str) -> Value {
-    // Blocks of text, and JSON in flow style, are all that scenarios use.
+/// Reads `--- path` and what follows as a file, and `key: JSON` before the first of them as a setting.
+fn sections(text: &str) -> Value {
     let mut value = serde_json::Map::new();
     let mut files = serde_json::Map::new();
     let mut lines = text.lines().peekable();
@@ -188,8 +175,10 @@ const NAMES: [&str; 3] = [
 ];
 
 fn spec(component: &ComponentRef, defers: bool) -> Option<SpecResponse> {
-    let ComponentRef::Name(name) = component else {
-        return None;
+    let name = match component {
+        ComponentRef::Name(name) => name.as_str(),
+        ComponentRef::Path(path) if path.ends_with("target/sink.wasm") => "materialize-plain",
+        ComponentRef::Path(_) => return None,
     };
     let table = json!({
         "type": "object",
@@ -200,8 +189,11 @@ fn spec(component: &ComponentRef, defers: bool) -> Option<SpecResponse> {
         "required": ["table"],
         "additionalProperties": false,
     });
-    let (config_schema, field_bytes_max) = match name.as_str() {
-        "materialize-plain" => (json!({"type": "object"}), None),
+    let (config_schema, field_bytes_max) = match name {
+        "materialize-plain" => (
+            json!({"type": "object", "properties": {"path": {"type": "string"}, "hardDelete": {"type": "boolean"}}}),
+            None,
+        ),
         "materialize-warehouse" => (warehouse(), Some(63)),
         "materialize-uploads" => (
             json!({
