@@ -113,3 +113,82 @@ fn snapshot(
     snapshot.commit()?;
     Ok(checked.map(|()| version))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+    use crate::fold::Fold;
+    use crate::prefix::Prefix;
+
+    const LINES: usize = 40;
+
+    fn lines() -> Arc<[String]> {
+        (0..LINES)
+            .map(|n| format!(r#"{{"id":{},"n":{n}}}"#, n % 7))
+            .collect()
+    }
+
+    /// Writes each line into two tables, and waits until the reader has looked
+    /// in between: after the transaction, and before its end.
+    fn write(file: &Path, whole: bool, looked: &dyn Fn()) {
+        let connection = Connection::open(file).unwrap();
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .unwrap();
+        for table in ["one", "two"] {
+            let create =
+                format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, flow_document TEXT)");
+            connection.execute(&create, []).unwrap();
+        }
+        for (n, line) in (0_i64..).zip(lines().iter()) {
+            if whole {
+                connection.execute_batch("BEGIN").unwrap();
+            }
+            for table in ["one", "two"] {
+                let store = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2)");
+                connection.execute(&store, (n % 7, line)).unwrap();
+                looked();
+            }
+            if whole {
+                connection.execute_batch("COMMIT").unwrap();
+            }
+        }
+    }
+
+    fn watched(whole: bool) -> Result<Seen, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rows.db");
+        let fold = Fold::last_write_wins(&["id"]);
+        let mut check = Prefix::new(lines(), fold).check(&["one", "two"], &["id"]);
+        let (look, looked) = sync_channel(0);
+        let check: Check = Box::new(move |connection| {
+            let checked = check(connection);
+            // A writer that is done listens no more.
+            let _ = look.send(());
+            checked
+        });
+        let watch = Watch::start(&file, check);
+        write(&file, whole, &|| {
+            // Two looks: the first may have begun before the write. A reader
+            // that has failed looks no more.
+            let _ = looked.recv().and_then(|()| looked.recv());
+        });
+        drop(looked);
+        watch.stop.store(true, Ordering::Relaxed);
+        watch.thread.join().unwrap()
+    }
+
+    #[test]
+    fn whole_transactions_pass() {
+        let seen = watched(true).unwrap();
+        assert!(seen.changes >= LINES as u64, "{seen:?}");
+    }
+
+    #[test]
+    fn half_a_transaction_is_seen() {
+        let message = watched(false).unwrap_err();
+        assert!(message.contains("two differs from one"), "{message}");
+    }
+}
