@@ -6,9 +6,11 @@
 mod catalogs;
 mod commands;
 mod disk;
+mod faults;
 mod follow;
 mod kill;
 mod quickstart;
 mod refusals;
 mod reports;
 mod stop;
+mod stuck;

@@ -65,9 +65,19 @@ fn ask(workspace: &Workspace, sql: &str) -> String {
 /// The destination has committed, and the host dies before it knows.
 #[test]
 fn c08_a_commit_whose_acknowledgement_is_lost_is_not_repeated() {
-    let workspace = Workspace::with(&catalog(summing_schema(), &[binding("sums"), changes()]));
-    let mut want = [(1, 0), (2, 0)];
-    for _ in 0..3 {
+    // The connector commits, and then does not come back.
+    let fault = json!({
+        "kind": "sleep", "call": "start-commit", "after": true, "milliseconds": 600_000, "times": 3,
+    });
+    let config =
+        json!({ "path": "rows.db", "syncSchedule": { "syncFrequency": "0s" }, "fault": fault });
+    let task = Task::new("materialize-faulty", config)
+        .table(COLLECTION, "sums")
+        .binding(changes());
+    let catalog = Catalog::new().collection(COLLECTION, &["/id"], summing_schema());
+    let workspace = Workspace::with(&catalog.task("acmeCo/rows", task));
+    let file = workspace.path("rows.db");
+    for round in 1..=3 {
         workspace.append_lines(
             FILE,
             [
@@ -76,12 +86,8 @@ fn c08_a_commit_whose_acknowledgement_is_lost_is_not_repeated() {
                 r#"{"id":1,"n":1}"#,
             ],
         );
-        want[0].1 += 2;
-        want[1].1 += 1;
-        let rows = want.map(|(id, n)| format!("{id}|{n}")).join("\n");
-        let file = workspace.path("rows.db");
+        let rows = format!("1|{}\n2|{round}", 2 * round);
         let mut host = workspace.run().input(COLLECTION, FILE).start();
-        // The reader sees the commit before the connector has answered.
         host.wait_until("the commit is there", RUN_MAX, || {
             table::try_ask(&file, "SELECT id, n FROM sums ORDER BY id")
                 .is_ok_and(|found| found == rows)
@@ -100,6 +106,43 @@ fn c08_a_commit_whose_acknowledgement_is_lost_is_not_repeated() {
             "SELECT id, sum(n) FROM changes GROUP BY id ORDER BY id"
         ),
         "1|6\n2|4"
+    );
+}
+
+/// The same with a host that is killed as soon as the commit can be seen, wherever
+/// it is by then.
+#[test]
+fn c08_a_kill_right_after_the_commit_changes_nothing() {
+    let workspace = Workspace::with(&catalog(summing_schema(), &[binding("sums"), changes()]));
+    let file = workspace.path("rows.db");
+    for round in 1..=5 {
+        workspace.append_lines(
+            FILE,
+            [
+                r#"{"id":1,"n":1}"#,
+                r#"{"id":2,"n":1}"#,
+                r#"{"id":1,"n":1}"#,
+            ],
+        );
+        let rows = format!("1|{}\n2|{round}", 2 * round);
+        let mut host = workspace.run().input(COLLECTION, FILE).start();
+        host.wait_until("the commit is there", RUN_MAX, || {
+            table::try_ask(&file, "SELECT id, n FROM sums ORDER BY id")
+                .is_ok_and(|found| found == rows)
+        });
+        host.kill();
+    }
+    caught_up(&workspace);
+    assert_eq!(
+        ask(&workspace, "SELECT id, n FROM sums ORDER BY id"),
+        "1|10\n2|5"
+    );
+    assert_eq!(
+        ask(
+            &workspace,
+            "SELECT id, sum(n) FROM changes GROUP BY id ORDER BY id"
+        ),
+        "1|10\n2|5"
     );
 }
 
