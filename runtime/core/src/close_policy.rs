@@ -263,3 +263,231 @@ fn wait(inputs: &Inputs<'_>, on: WaitsOn) -> Decision {
         wake_after_millis,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        open_millis: band(1_000, 10_000),
+        since_close_millis: band(2_000, 20_000),
+        documents: band(100, 1_000),
+        bytes: band(10_000, 100_000),
+        combiner_bytes: band(1_000, 50_000),
+    };
+
+    const fn band(floor: u64, ceiling: u64) -> Band {
+        Band { floor, ceiling }
+    }
+
+    /// Inside every band, with nothing to read and nothing in the way.
+    const MID: Inputs<'static> = Inputs {
+        limits: &LIMITS,
+        open_millis: 5_000,
+        since_close_millis: 6_000,
+        usage: USAGE,
+        input_ready: false,
+        tail_done: true,
+        close_requested: false,
+        stopping: false,
+        barrier: Barrier::None,
+        replay: false,
+        caught_up: true,
+        hold_until_millis: None,
+        wall_millis: 1_000_000,
+    };
+
+    const USAGE: Usage = Usage {
+        documents: 500,
+        bytes: 50_000,
+        combiner_bytes: 25_000,
+    };
+
+    /// Held for another twenty seconds.
+    const HELD: Inputs<'static> = Inputs {
+        hold_until_millis: Some(1_020_000),
+        ..MID
+    };
+
+    fn documents(documents: u64) -> Usage {
+        Usage { documents, ..USAGE }
+    }
+
+    fn wait(on: WaitsOn, wake_after_millis: Option<u64>) -> Decision {
+        Decision::Wait {
+            on,
+            wake_after_millis,
+        }
+    }
+
+    struct Case {
+        name: &'static str,
+        inputs: Inputs<'static>,
+        want: Decision,
+    }
+
+    fn check(cases: &[Case]) {
+        for Case { name, inputs, want } in cases {
+            assert_eq!(evaluate(inputs), *want, "{name}");
+        }
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn keeps_within_the_bands() {
+        let mid = MID;
+        check(&[
+            Case { name: "inside all bands, nothing to read", inputs: mid, want: Decision::Close },
+            Case { name: "inside all bands, input is ready",
+                inputs: Inputs { input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "under the floor of open time",
+                inputs: Inputs { open_millis: 999, ..mid }, want: wait(WaitsOn::Floor, Some(1)) },
+            Case { name: "at the floor of open time",
+                inputs: Inputs { open_millis: 1_000, ..mid }, want: Decision::Close },
+            Case { name: "under the floor since the last close",
+                inputs: Inputs { since_close_millis: 1_500, ..mid }, want: wait(WaitsOn::Floor, Some(500)) },
+            Case { name: "under the floor of documents, a ceiling of time is next",
+                inputs: Inputs { usage: documents(99), ..mid }, want: wait(WaitsOn::Floor, Some(5_000)) },
+            Case { name: "under the floor of bytes",
+                inputs: Inputs { usage: Usage { bytes: 9_999, ..USAGE }, ..mid },
+                want: wait(WaitsOn::Floor, Some(5_000)) },
+            Case { name: "under the floor of combiner bytes, the last close's ceiling is next",
+                inputs: Inputs { usage: Usage { combiner_bytes: 0, ..USAGE }, since_close_millis: 19_990, ..mid },
+                want: wait(WaitsOn::Floor, Some(10)) },
+            Case { name: "under a floor, input is ready",
+                inputs: Inputs { open_millis: 0, input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "at the ceiling of open time, under the floor of documents",
+                inputs: Inputs { open_millis: 10_000, usage: documents(0), input_ready: true, ..mid },
+                want: Decision::Close },
+            Case { name: "at the ceiling since the last close",
+                inputs: Inputs { since_close_millis: 20_000, input_ready: true, ..mid }, want: Decision::Close },
+            Case { name: "at the ceiling of documents, under the floors of time",
+                inputs: Inputs { usage: documents(1_000), open_millis: 0, since_close_millis: 0, input_ready: true, ..mid },
+                want: Decision::Close },
+            Case { name: "at the ceiling of bytes",
+                inputs: Inputs { usage: Usage { bytes: 100_000, ..USAGE }, input_ready: true, ..mid },
+                want: Decision::Close },
+            Case { name: "at the ceiling of combiner bytes",
+                inputs: Inputs { usage: Usage { combiner_bytes: 50_000, ..USAGE }, input_ready: true, ..mid },
+                want: Decision::Close },
+            Case { name: "just under every ceiling",
+                inputs: Inputs { open_millis: 9_999, since_close_millis: 19_999, usage: documents(999), input_ready: true, ..mid },
+                want: Decision::Extend },
+            Case { name: "no bands at all",
+                inputs: Inputs { limits: &Limits::ANY, open_millis: 0, usage: Usage::default(), ..mid },
+                want: Decision::Close },
+        ]);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn never_closes_before_the_tail_is_done() {
+        let mid = Inputs { tail_done: false, ..MID };
+        check(&[
+            Case { name: "inside all bands", inputs: mid, want: wait(WaitsOn::Tail, None) },
+            Case { name: "inside all bands, input is ready",
+                inputs: Inputs { input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "close requested", inputs: Inputs { close_requested: true, ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "close requested, input is ready",
+                inputs: Inputs { close_requested: true, input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "stopping", inputs: Inputs { stopping: true, ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "a barrier was reached",
+                inputs: Inputs { barrier: Barrier::Reached, ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "at a ceiling of time, input is ready",
+                inputs: Inputs { open_millis: 10_000, input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "at a ceiling of usage, input is ready",
+                inputs: Inputs { usage: documents(1_000), input_ready: true, ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "the hold has elapsed",
+                inputs: Inputs { hold_until_millis: Some(1_000_000), ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "a replay is read", inputs: Inputs { replay: true, ..mid }, want: wait(WaitsOn::Tail, None) },
+            Case { name: "under a floor", inputs: Inputs { open_millis: 0, ..mid }, want: wait(WaitsOn::Floor, Some(1_000)) },
+        ]);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn closes_as_soon_as_it_may_when_asked() {
+        let mid = Inputs { input_ready: true, open_millis: 0, usage: documents(1), ..HELD };
+        check(&[
+            Case { name: "nobody asked", inputs: mid, want: Decision::Extend },
+            Case { name: "close requested", inputs: Inputs { close_requested: true, ..mid }, want: Decision::Close },
+            Case { name: "stopping implies it", inputs: Inputs { stopping: true, ..mid }, want: Decision::Close },
+            Case { name: "a barrier was reached", inputs: Inputs { barrier: Barrier::Reached, ..mid }, want: Decision::Close },
+            Case { name: "a barrier is ahead", inputs: Inputs { barrier: Barrier::Ahead, ..mid }, want: Decision::Extend },
+            Case { name: "a barrier is ahead, nothing to read yet",
+                inputs: Inputs { barrier: Barrier::Ahead, input_ready: false, open_millis: 5_000, usage: USAGE, ..mid },
+                want: wait(WaitsOn::Input, Some(5_000)) },
+            Case { name: "a barrier is ahead, at a ceiling of time",
+                inputs: Inputs { barrier: Barrier::Ahead, open_millis: 10_000, ..mid }, want: Decision::Close },
+            Case { name: "a barrier is ahead, at a ceiling of usage",
+                inputs: Inputs { barrier: Barrier::Ahead, usage: documents(1_000), ..mid }, want: Decision::Close },
+        ]);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn holds_until_the_commit_instant() {
+        let mid = HELD;
+        check(&[
+            Case { name: "held, nothing to read", inputs: mid, want: wait(WaitsOn::Hold, Some(20_000)) },
+            Case { name: "held, input is ready", inputs: Inputs { input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "held far longer, looked at again soon",
+                inputs: Inputs { hold_until_millis: Some(9_000_000_000), ..mid }, want: wait(WaitsOn::Hold, Some(30_000)) },
+            Case { name: "held beyond every instant",
+                inputs: Inputs { hold_until_millis: Some(i64::MAX), wall_millis: i64::MIN, ..mid },
+                want: wait(WaitsOn::Hold, Some(30_000)) },
+            Case { name: "ceilings of time wait for the instant",
+                inputs: Inputs { open_millis: 99_000, since_close_millis: 99_000, ..mid }, want: wait(WaitsOn::Hold, Some(20_000)) },
+            Case { name: "a ceiling of usage does not",
+                inputs: Inputs { usage: documents(1_000), ..mid }, want: Decision::Close },
+            Case { name: "one millisecond before the instant",
+                inputs: Inputs { wall_millis: 1_019_999, ..mid }, want: wait(WaitsOn::Hold, Some(1)) },
+            Case { name: "at the instant, input is ready",
+                inputs: Inputs { wall_millis: 1_020_000, input_ready: true, ..mid }, want: Decision::Close },
+            Case { name: "at the instant, under every floor",
+                inputs: Inputs { wall_millis: 1_020_000, open_millis: 0, since_close_millis: 0, usage: documents(1), ..mid },
+                want: Decision::Close },
+            Case { name: "the clock jumped past the instant",
+                inputs: Inputs { wall_millis: 9_000_000_000, ..mid }, want: Decision::Close },
+            Case { name: "not caught up: bands, input is ready",
+                inputs: Inputs { caught_up: false, input_ready: true, ..mid }, want: Decision::Extend },
+            Case { name: "not caught up: bands, at a ceiling",
+                inputs: Inputs { caught_up: false, open_millis: 10_000, input_ready: true, ..mid }, want: Decision::Close },
+            Case { name: "not caught up: bands, nothing to read",
+                inputs: Inputs { caught_up: false, ..mid }, want: Decision::Close },
+            Case { name: "held, the tail is not done",
+                inputs: Inputs { tail_done: false, ..mid }, want: wait(WaitsOn::Hold, Some(20_000)) },
+        ]);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn replays_close_once_read() {
+        let mid = Inputs { replay: true, ..HELD };
+        check(&[
+            Case { name: "held", inputs: mid, want: Decision::Close },
+            Case { name: "under a floor", inputs: Inputs { open_millis: 0, ..mid }, want: Decision::Close },
+            Case { name: "input is ready", inputs: Inputs { input_ready: true, ..mid }, want: Decision::Close },
+            Case { name: "a barrier is ahead",
+                inputs: Inputs { input_ready: true, barrier: Barrier::Ahead, ..mid }, want: Decision::Close },
+        ]);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn says_what_is_held() {
+        let cases = [
+            ("held", HELD, true),
+            ("no schedule", MID, false),
+            ("the instant has come", Inputs { wall_millis: 1_020_000, ..HELD }, false),
+            ("not caught up", Inputs { caught_up: false, ..HELD }, false),
+            ("close requested", Inputs { close_requested: true, ..HELD }, false),
+            ("stopping", Inputs { stopping: true, ..HELD }, false),
+            ("a barrier is ahead", Inputs { barrier: Barrier::Ahead, ..HELD }, false),
+            ("a replay", Inputs { replay: true, ..HELD }, false),
+        ];
+        for (name, inputs, want) in cases {
+            assert_eq!(is_held(&inputs), want, "{name}");
+        }
+    }
+}

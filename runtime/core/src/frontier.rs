@@ -347,3 +347,153 @@ impl TryFrom<Vec<Range>> for Extents {
         Ok(Extents { extents })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn source(resource: &str, backfill: u32, journal: &str) -> Source {
+        Source {
+            resource: vec![resource.into()],
+            backfill,
+            journal: journal.into(),
+        }
+    }
+
+    fn frontier(offsets: &[(&str, u32, &str, u64)]) -> Frontier {
+        offsets
+            .iter()
+            .map(|(resource, backfill, journal, next)| {
+                (source(resource, *backfill, journal), *next)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_new_binding_starts_from_the_beginning() {
+        let read = frontier(&[("a", 0, "j", 7)]);
+        assert_eq!(read.next(&source("a", 0, "j")), 7);
+        assert_eq!(read.next(&source("a", 1, "j")), 0, "backfilled");
+        assert_eq!(read.next(&source("b", 0, "j")), 0, "new");
+    }
+
+    #[test]
+    fn covers_source_by_source() {
+        let cases = [
+            ("itself", frontier(&[("a", 0, "j", 7)]), true),
+            ("less", frontier(&[("a", 0, "j", 6)]), true),
+            ("nothing", frontier(&[]), true),
+            ("more", frontier(&[("a", 0, "j", 8)]), false),
+            ("another journal", frontier(&[("a", 0, "k", 1)]), false),
+            ("another backfill", frontier(&[("a", 1, "j", 1)]), false),
+            (
+                "another journal, unread",
+                frontier(&[("a", 0, "k", 0)]),
+                true,
+            ),
+        ];
+        let read = frontier(&[("a", 0, "j", 7)]);
+        for (name, other, want) in cases {
+            assert_eq!(read.covers(&other), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_backfill_drops_the_entry_that_it_supersedes() {
+        let before = frontier(&[("a", 0, "j", 7), ("a", 0, "k", 5), ("b", 0, "j", 3)]);
+        let upper = frontier(&[("a", 2, "j", 4)]);
+        let after = before.advanced(&Extents::between(&before, &upper));
+        let want = frontier(&[("a", 0, "k", 5), ("a", 2, "j", 4), ("b", 0, "j", 3)]);
+        assert_eq!(after, want);
+    }
+
+    #[test]
+    fn a_checkpoint_is_this_text() {
+        let text = frontier(&[("a", 2, "j", 7)]).to_checkpoint();
+        let want =
+            r#"{"version":1,"offsets":[{"resource":["a"],"backfill":2,"journal":"j","next":7}]}"#;
+        assert_eq!(text, want, "destinations hold texts such as this one");
+    }
+
+    #[test]
+    fn refuses_what_it_did_not_write() {
+        let newer = Frontier::from_checkpoint(r#"{"version":2,"cursor":"x"}"#);
+        assert!(matches!(newer, Err(CheckpointError::Version { found: 2 })));
+        let offset = r#"{"resource":["a"],"backfill":0,"journal":"j","next":1}"#;
+        let texts = [
+            String::new(),
+            "null".into(),
+            "{}".into(),
+            r#"{"version":"1","offsets":[]}"#.into(),
+            r#"{"version":1}"#.into(),
+            r#"{"version":1,"offsets":[],"more":1}"#.into(),
+            format!(r#"{{"version":1,"offsets":[{offset},{offset}]}}"#),
+            r#"{"version":1,"offsets":[{"resource":["a"],"backfill":0,"journal":"j","next":-1}]}"#
+                .into(),
+            r#"{"version":1,"offsets":["#.into(),
+        ];
+        for text in texts {
+            let read = Frontier::from_checkpoint(&text);
+            assert!(
+                matches!(read, Err(CheckpointError::Malformed(_))),
+                "{text}: {read:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn extents_are_never_empty() {
+        let texts = [
+            r#"[{"resource":["a"],"backfill":0,"journal":"j","lower":3,"upper":3}]"#,
+            r#"[{"resource":["a"],"backfill":0,"journal":"j","lower":4,"upper":3}]"#,
+        ];
+        for text in texts {
+            assert!(serde_json::from_str::<Extents>(text).is_err(), "{text}");
+        }
+    }
+
+    fn any_frontier() -> impl Strategy<Value = Frontier> {
+        let offset = ("[ab\"\\\\é]{0,3}", 0..3u32, "[jk/]{0,2}", any::<u64>());
+        let source = |(resource, backfill, journal, next): (String, u32, String, u64)| {
+            (source(&resource, backfill, &journal), next)
+        };
+        proptest::collection::vec(offset.prop_map(source), 0..8)
+            .prop_map(|offsets| offsets.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn checkpoints_read_back(frontier in any_frontier()) {
+            let text = frontier.to_checkpoint();
+            let read = Frontier::from_checkpoint(&text).expect("what was written reads back");
+            prop_assert_eq!(&read, &frontier);
+            prop_assert_eq!(read.to_checkpoint(), text);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC*", at in 0..80usize) {
+            let _ = Frontier::from_checkpoint(&text);
+            let mut cut = frontier(&[("a", 0, "j", 7)]).to_checkpoint();
+            cut.truncate(at);
+            prop_assert!(at >= 79 || Frontier::from_checkpoint(&cut).is_err());
+        }
+
+        #[test]
+        fn extents_lead_from_lower_to_upper(lower in any_frontier(), other in any_frontier()) {
+            let upper = lower.joined(&other);
+            let extents = Extents::between(&lower, &upper);
+            prop_assert!(upper.covers(&lower) && upper.covers(&other));
+            // What a backfill superseded is dropped, and nothing else.
+            let advanced = lower.advanced(&extents);
+            prop_assert!(upper.covers(&advanced));
+            for (source, extent) in extents.iter() {
+                prop_assert_eq!(lower.next(source), extent.lower);
+                prop_assert!(extent.lower < extent.upper);
+            }
+            let text = serde_json::to_string(&extents).expect("extents are JSON");
+            let read: Extents = serde_json::from_str(&text).expect("extents read back");
+            prop_assert_eq!(read, extents);
+        }
+    }
+}

@@ -86,3 +86,96 @@ pub(crate) fn remaining_millis(until_millis: i64, wall_millis: i64) -> Option<u6
             .min(REEVALUATE_MILLIS_MAX),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fires every hour on the hour, shifted by the seed.
+    #[derive(Debug)]
+    struct Hourly;
+
+    const HOUR: i64 = 3_600_000;
+
+    impl CommitSchedule for Hourly {
+        fn next_fire(&self, after_millis: i64, seed: u64) -> Option<i64> {
+            let seed = i64::try_from(seed).expect("tests use small seeds");
+            Some((after_millis - seed).div_euclid(HOUR) * HOUR + HOUR + seed)
+        }
+    }
+
+    /// Asks for no hold.
+    #[derive(Debug)]
+    struct Never;
+
+    impl CommitSchedule for Never {
+        fn next_fire(&self, _: i64, _: u64) -> Option<i64> {
+            None
+        }
+    }
+
+    fn hourly(seed: u64) -> SeededSchedule {
+        SeededSchedule {
+            schedule: Arc::new(Hourly),
+            seed,
+        }
+    }
+
+    fn at(wall_millis: i64) -> Now {
+        Now {
+            monotonic_millis: 0,
+            wall_millis,
+        }
+    }
+
+    #[test]
+    fn begins_at_its_anchor() {
+        let cases = [(10 * HOUR, 0, 11 * HOUR), (10 * HOUR, 5, 10 * HOUR + 5)];
+        for (anchor, seed, want) in cases {
+            let hold = Hold::begin(&hourly(seed), anchor).expect("a hold");
+            assert_eq!(hold.until_millis(), want, "seed {seed}");
+        }
+        let never = SeededSchedule {
+            schedule: Arc::new(Never),
+            seed: 0,
+        };
+        assert!(Hold::begin(&never, 10 * HOUR).is_none());
+    }
+
+    #[test]
+    fn anchors_again_to_a_clock_that_went_back_before_it() {
+        let cases = [
+            ("the clock went on", 10 * HOUR + 1, 11 * HOUR),
+            ("the clock stands at the anchor", 10 * HOUR, 11 * HOUR),
+            ("the clock jumped ahead", 99 * HOUR, 11 * HOUR),
+            ("the clock went back a little", 10 * HOUR - 1, 10 * HOUR),
+            ("the clock went back for days", -50 * HOUR, -49 * HOUR),
+        ];
+        for (name, now, want) in cases {
+            let hold = Hold::begin(&hourly(0), 10 * HOUR).expect("a hold");
+            let hold = hold.at(at(now)).expect("still a hold");
+            assert_eq!(hold.until_millis(), want, "{name}");
+            // Looking again at the same instant changes nothing.
+            assert_eq!(
+                hold.at(at(now)).map(|hold| hold.until_millis()),
+                Some(want),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn sleeps_no_longer_than_the_clock_is_trusted() {
+        let cases = [
+            (1_000, 999, Some(1)),
+            (1_000, 1_000, None),
+            (1_000, 1_001, None),
+            (40_000, 0, Some(30_000)),
+            (i64::MAX, i64::MIN, Some(30_000)),
+            (i64::MIN, i64::MAX, None),
+        ];
+        for (until, now, want) in cases {
+            assert_eq!(remaining_millis(until, now), want, "{now} until {until}");
+        }
+    }
+}

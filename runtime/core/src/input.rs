@@ -31,6 +31,11 @@ impl Input {
         Extents::between(frontier, &self.reach)
     }
 
+    /// Says whether anything may be read beyond `frontier`.
+    pub(crate) fn reaches_beyond(&self, frontier: &Frontier) -> bool {
+        !frontier.covers(&self.reach)
+    }
+
     /// Returns the journals' ends, as last reported.
     pub(crate) fn ends(&self) -> &Frontier {
         &self.ends

@@ -110,6 +110,17 @@ impl Layout {
         self.bindings.iter().any(|binding| binding.reads(source))
     }
 
+    /// Says whether each binding is in `current` with a higher backfill
+    /// counter. One that is merely gone may come back, and is not superseded.
+    pub(crate) fn is_superseded_by(&self, current: &Layout) -> bool {
+        self.bindings.iter().all(|old| {
+            current
+                .bindings
+                .iter()
+                .any(|new| new.resource == old.resource && new.backfill > old.backfill)
+        })
+    }
+
     /// Iterates the shards with their key ranges, in order.
     pub fn shards(&self) -> impl Iterator<Item = (ShardId, KeyRange)> {
         (0..).map(ShardId).zip(self.shards.iter().copied())
@@ -167,4 +178,45 @@ pub enum LayoutError {
         /// The text.
         text: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_ranges_read_back_as_written() {
+        for (text, begin, end) in [
+            ("00000000-ffffffff", 0, u32::MAX),
+            ("00000000-7fffffff", 0, 0x7fff_ffff),
+            ("80000000-80000000", 0x8000_0000, 0x8000_0000),
+        ] {
+            let range = KeyRange { begin, end };
+            assert_eq!(text.parse(), Ok(range));
+            assert_eq!(range.to_string(), text);
+        }
+        for text in [
+            "",
+            "-",
+            "0-1",
+            "+0000000-00000001",
+            "00000002-00000001",
+            "0000000G-ffffffff",
+        ] {
+            let want = LayoutError::KeyRange { text: text.into() };
+            assert_eq!(text.parse::<KeyRange>(), Err(want));
+        }
+    }
+
+    #[test]
+    fn keys_read_back_as_written() {
+        for (text, bytes) in [("", vec![]), ("00", vec![0]), ("02ff", vec![2, 255])] {
+            assert_eq!(Key::try_from(text.to_string()), Ok(Key(bytes.clone())));
+            assert_eq!(String::from(Key(bytes)), text);
+        }
+        for text in ["0", "000", "0g", "é", "+1"] {
+            let want = LayoutError::Key { text: text.into() };
+            assert_eq!(Key::try_from(text.to_string()), Err(want));
+        }
+    }
 }

@@ -37,6 +37,37 @@ use crate::waiters::{Awaits, Poke, Waiters};
 pub const SPEC_CHANGE_MILLIS_MAX: u64 = 5_000;
 
 /// The leader of one session of a task.
+///
+/// ```
+/// use tidegate_core::*;
+///
+/// let source = Source { resource: vec!["table".into()], backfill: 0, journal: "j".into() };
+/// let binding = Binding { resource: vec!["table".into()], backfill: 0 };
+/// let task = Task {
+///     layout: Layout { bindings: vec![binding], shards: vec![KeyRange::ALL] },
+///     limits: Limits::ANY,
+///     schedule: None,
+///     pacing: None,
+///     triggers: false,
+///     finish_only: false,
+/// };
+/// let ends = Frontier::from_iter([(source.clone(), 8)]);
+/// let now = Now { monotonic_millis: 0, wall_millis: 0 };
+///
+/// let record = Record::new().opening(1, &task.layout);
+/// let opened = Opened { authority: Authority::Log, checkpoint: None };
+/// let recovered = recover(&record, &task, &[opened], &ends)?;
+/// let mut leader = Leader::start(task, recovered, ends, now);
+///
+/// leader.record(Event::Ready { source, upper: 8, end: 8 })?;
+/// let (action, leader) = leader.step(now);
+/// assert!(matches!(action, Action::Extend { txn: TxnId(1), .. }));
+/// let (action, leader) = leader.step(now);
+/// assert!(matches!(action, Action::AllowLoads { .. }));
+/// let (action, _) = leader.step(now);
+/// assert_eq!(action, Action::Wait { wake_after_millis: None }, "until the shard has read");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Leader {
     session: Session,
@@ -100,6 +131,7 @@ impl Leader {
     ///
     /// Steps are taken until one waits. A wait ends with the next event.
     pub fn step(mut self, now: Now) -> (Action, Leader) {
+        self.rotate(now);
         if let Some(action) = self.answer(now) {
             return (action, self);
         }
@@ -118,6 +150,13 @@ impl Leader {
         }
         let wake_after_millis = self.wake_after_millis(now);
         (Action::Wait { wake_after_millis }, self)
+    }
+
+    /// Returns how far shards were told to read: where a bounded extension
+    /// begins.
+    pub fn read_frontier(&self) -> &Frontier {
+        let committed = &self.session.record.committed.frontier;
+        self.head.upper().unwrap_or(committed)
     }
 
     /// Returns what a watcher is shown.
@@ -317,12 +356,18 @@ impl Leader {
         }
     }
 
-    fn step_head(&mut self, now: Now) -> Option<Action> {
+    /// Hands a transaction whose commit is durable from the Head to the Tail.
+    fn rotate(&mut self, now: Now) {
         let head = std::mem::replace(&mut self.head, Head::Stop);
         let (head, committed) = head.rotate(now);
+        self.head = head;
         if let Some(committed) = committed {
             self.tail = Tail::begin(committed);
         }
+    }
+
+    fn step_head(&mut self, now: Now) -> Option<Action> {
+        let head = std::mem::replace(&mut self.head, Head::Stop);
         let (action, head) = head.step(&self.session, self.tail.view(), now);
         self.head = head;
         if let Some(Action::Flush { .. }) = action {
@@ -368,3 +413,6 @@ impl Leader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,3 +58,41 @@ pub fn evaluate(inputs: &Inputs) -> Decision {
         None => Decision::Release,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rustfmt::skip]
+    #[test]
+    fn paces_only_what_nobody_waits_for() {
+        struct Case { name: &'static str, inputs: Inputs, want: Decision }
+        let mid = Inputs {
+            pace: true,
+            until_millis: Some(60_000),
+            wall_millis: 50_000,
+            recovery: false,
+            poked: false,
+            stopping: false,
+            usage_ceiling: false,
+        };
+        let hold = |wake_after_millis| Decision::Hold { wake_after_millis };
+        let cases = [
+            Case { name: "paced", inputs: mid, want: hold(10_000) },
+            Case { name: "paced for long, looked at again soon",
+                inputs: Inputs { until_millis: Some(86_400_000), ..mid }, want: hold(30_000) },
+            Case { name: "one millisecond before", inputs: Inputs { wall_millis: 59_999, ..mid }, want: hold(1) },
+            Case { name: "the instant has come", inputs: Inputs { wall_millis: 60_000, ..mid }, want: Decision::Release },
+            Case { name: "the clock jumped past it", inputs: Inputs { wall_millis: i64::MAX, ..mid }, want: Decision::Release },
+            Case { name: "no shard asked", inputs: Inputs { pace: false, ..mid }, want: Decision::Release },
+            Case { name: "the schedule names no instant", inputs: Inputs { until_millis: None, ..mid }, want: Decision::Release },
+            Case { name: "recovery", inputs: Inputs { recovery: true, ..mid }, want: Decision::Release },
+            Case { name: "poked", inputs: Inputs { poked: true, ..mid }, want: Decision::Release },
+            Case { name: "stopping", inputs: Inputs { stopping: true, ..mid }, want: Decision::Release },
+            Case { name: "the open one is full", inputs: Inputs { usage_ceiling: true, ..mid }, want: Decision::Release },
+        ];
+        for Case { name, inputs, want } in cases {
+            assert_eq!(evaluate(&inputs), want, "{name}");
+        }
+    }
+}

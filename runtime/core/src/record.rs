@@ -117,8 +117,12 @@ impl MaxKeys {
         self.keys.get(binding)
     }
 
-    /// Raises the highest key of `binding` to `key`; never lowers it.
+    /// Raises the highest key of `binding` to `key`; never lowers it. Those of
+    /// its earlier backfills are dropped.
     pub fn raise(&mut self, binding: Binding, key: Key) {
+        self.keys.retain(|older, _| {
+            older.resource != binding.resource || older.backfill >= binding.backfill
+        });
         let highest = self.keys.entry(binding).or_insert_with(|| key.clone());
         if *highest < key {
             *highest = key;
@@ -250,15 +254,24 @@ impl Record {
 
     /// Returns the record of the next session, to be written before any
     /// connector opens: it is what makes the fence rise.
+    ///
+    /// If all bindings of the work that is left were backfilled since, it is
+    /// dropped, as their rows are all written again. That is the way on from
+    /// work that cannot be finished.
     #[must_use]
-    pub fn opening(&self, owner_epoch: u64) -> Record {
-        Record {
-            fence: Fence {
-                owner_epoch,
-                session: self.fence.session + 1,
-            },
-            ..self.clone()
-        }
+    pub fn opening(&self, owner_epoch: u64, current: &Layout) -> Record {
+        let superseded = self
+            .unfinished()
+            .is_some_and(|left| left.is_superseded_by(current));
+        let mut next = match superseded {
+            true => self.without_unfinished(),
+            false => self.clone(),
+        };
+        next.fence = Fence {
+            owner_epoch,
+            session: self.fence.session + 1,
+        };
+        next
     }
 
     /// Returns the record in which a transaction is about to be stored.
@@ -349,6 +362,16 @@ impl Record {
         }
     }
 
+    fn without_unfinished(&self) -> Record {
+        let mut next = self.without_hint();
+        next.committed.acknowledged = true;
+        next.committed.patches.clear();
+        next.committed.trigger = None;
+        // What the states name as staged must not be applied any more.
+        next.states.clear();
+        next
+    }
+
     fn patch_states(&mut self, patches: &BTreeMap<KeyRange, Value>) {
         for (range, patch) in patches {
             let state = self.states.remove(range).unwrap_or(Value::Null);
@@ -383,3 +406,6 @@ fn trigger(commit: &Commit, rows: u64) -> Option<Vec<StoredRows>> {
         false => commit.stored.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

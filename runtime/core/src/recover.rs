@@ -129,7 +129,7 @@ pub enum RecoverError {
     /// A journal ends before what was committed of it.
     #[error(
         "{of} ends at document {end}, but {committed} were committed: \
-         restore the journal, or raise the backfill counter of its binding"
+         restore the journal, or raise the backfill counter of every binding"
     )]
     JournalBehind {
         /// The journal and its binding.
@@ -185,7 +185,7 @@ pub fn recover(
         Authority::Log => (record.clone(), replay(record, BTreeSet::new())),
         Authority::Remote => recover_remote(record, task, opened)?,
     };
-    check_ends(&record, layout, ends)?;
+    check_ends(&record, task, ends)?;
     let tail = match &record.committed {
         committed if !committed.acknowledged => TailStart::Acknowledge,
         committed if task.triggers && committed.trigger.is_some() => TailStart::Trigger,
@@ -286,10 +286,14 @@ fn replay(record: &Record, holding: BTreeSet<ShardId>) -> HeadStart {
 
 /// Refuses to wait for documents that no longer exist: a journal restored from
 /// an older copy would fill up again with others, and they would be skipped.
-fn check_ends(record: &Record, layout: &Layout, ends: &Frontier) -> Result<(), RecoverError> {
-    let read = record
-        .hinted_frontier()
-        .unwrap_or_else(|| record.committed.frontier.clone());
+fn check_ends(record: &Record, task: &Task, ends: &Frontier) -> Result<(), RecoverError> {
+    let read = match record.hinted_frontier() {
+        Some(hinted) => hinted,
+        // Nothing more is read, so nothing can be skipped.
+        None if task.finish_only => return Ok(()),
+        None => record.committed.frontier.clone(),
+    };
+    let layout = &task.layout;
     for (source, committed) in read.iter().filter(|(source, _)| layout.reads(source)) {
         let end = ends.next(source);
         if end < committed {
@@ -302,3 +306,6 @@ fn check_ends(record: &Record, layout: &Layout, ends: &Frontier) -> Result<(), R
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

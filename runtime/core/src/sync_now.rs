@@ -143,3 +143,102 @@ fn closes(head: Head) -> bool {
         }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Case {
+        name: &'static str,
+        head: Head,
+        tail_done: bool,
+        target: Target,
+        want: (Outcome, bool, WaitsFor),
+    }
+
+    const OPEN: Head = Head::Open {
+        held: false,
+        close_requested: false,
+    };
+    const HELD: Head = Head::Open {
+        held: true,
+        close_requested: false,
+    };
+    const REQUESTED: Head = Head::Open {
+        held: false,
+        close_requested: true,
+    };
+    const HELD_REQUESTED: Head = Head::Open {
+        held: true,
+        close_requested: true,
+    };
+
+    #[rustfmt::skip]
+    #[test]
+    fn plain_pokes() {
+        let mut cases = vec![
+            Case { name: "idle, the tail is not done", head: Head::Idle, tail_done: false, target: Target::Open,
+                want: (Outcome::AlreadyClosing, false, WaitsFor::Tail) },
+            Case { name: "idle", head: Head::Idle, tail_done: true, target: Target::Open,
+                want: (Outcome::Idle, false, WaitsFor::Nothing) },
+        ];
+        for tail_done in [true, false] {
+            let mid = |name, head, outcome, closes| Case {
+                name, head, tail_done, target: Target::Open, want: (outcome, closes, WaitsFor::Head),
+            };
+            cases.extend([
+                mid("held", HELD, Outcome::HeldCollapsed, true),
+                mid("open", OPEN, Outcome::CloseRequested, true),
+                mid("close already requested", REQUESTED, Outcome::AlreadyClosing, false),
+                mid("held, close already requested", HELD_REQUESTED, Outcome::AlreadyClosing, false),
+                mid("closing", Head::Closing, Outcome::AlreadyClosing, false),
+            ]);
+        }
+        check(cases);
+    }
+
+    #[rustfmt::skip]
+    #[test]
+    fn read_through_pokes() {
+        let mut cases = vec![
+            Case { name: "committed", head: Head::Idle, tail_done: true, target: Target::Committed,
+                want: (Outcome::Idle, false, WaitsFor::Nothing) },
+            Case { name: "committed, the tail is not done", head: Head::Idle, tail_done: false, target: Target::Committed,
+                want: (Outcome::AlreadyClosing, false, WaitsFor::Tail) },
+        ];
+        for tail_done in [true, false] {
+            let mid = |name, head, outcome| Case {
+                name, head, tail_done, target: Target::Ahead, want: (outcome, false, WaitsFor::Target),
+            };
+            cases.extend([
+                mid("idle, not covered", Head::Idle, Outcome::CloseRequested),
+                mid("held", HELD, Outcome::HeldCollapsed),
+                mid("open", OPEN, Outcome::CloseRequested),
+                mid("close already requested", REQUESTED, Outcome::AlreadyClosing),
+                mid("closing", Head::Closing, Outcome::AlreadyClosing),
+            ]);
+        }
+        check(cases);
+    }
+
+    fn check(cases: Vec<Case>) {
+        for case in cases {
+            let decision = evaluate(&Inputs {
+                head: case.head,
+                tail_done: case.tail_done,
+                target: case.target,
+            });
+            let (outcome, sets_close_requested, waits_for) = case.want;
+            let want = Decision {
+                outcome,
+                sets_close_requested,
+                waits_for,
+            };
+            assert_eq!(
+                decision, want,
+                "{}, tail done: {}",
+                case.name, case.tail_done
+            );
+        }
+    }
+}

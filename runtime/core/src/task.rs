@@ -25,8 +25,10 @@ impl Task {
     /// Returns the schedule by which acknowledgements are paced.
     ///
     /// A task whose spec has a schedule is not paced again: two layers that
-    /// each wait half an hour would commit once an hour.
+    /// each wait half an hour would commit once an hour. Nor is a session that
+    /// only finishes: the current spec waits for it.
     pub(crate) fn paced_by(&self) -> Option<&SeededSchedule> {
-        self.pacing.as_ref().filter(|_| self.schedule.is_none())
+        let paced = self.schedule.is_none() && !self.finish_only;
+        self.pacing.as_ref().filter(|_| paced)
     }
 }

@@ -6,7 +6,7 @@
 use crate::cron::Cron;
 use crate::model::{CompiledSchedule, Plan};
 use crate::week::{Cursor, Week};
-use crate::zone::{END_INSTANT, Transition, Wall, Zone, offset_text};
+use crate::zone::{END_INSTANT, FIRST_INSTANT, Transition, Wall, Zone, offset_text};
 use chrono::{DateTime, Utc};
 
 /// Entries of one answer; more than anyone reads, and a bound on the work that a request can ask for.
@@ -68,39 +68,65 @@ impl CompiledSchedule {
 
     /// Returns the entry after an instant, and the instant from which to go on.
     fn entry(&self, from: i64, seed: u64) -> Option<(Entry, Option<i64>)> {
-        let zone = match self.plan() {
+        if !(FIRST_INSTANT..END_INSTANT).contains(&from) {
+            return None;
+        }
+        let zone = self.zone();
+        let (at, notes) = match (self.next_fire_millis(from, seed), self.plan()) {
+            (Some(fire), Plan::Interval(_)) => (fire, Vec::new()),
+            (Some(fire), Plan::Week(week)) => {
+                let mut notes = clock_notes(zone, from, fire);
+                notes.extend(window_notes(week, from, fire));
+                (fire, notes)
+            }
+            (Some(fire), Plan::Cron(cron)) => {
+                let mut notes = clock_notes(zone, from, fire);
+                notes.extend(cron_note(cron, from, fire));
+                (fire, notes)
+            }
+            // Without a fire the interval in force is zero, or the years are over.
+            (None, _) if self.is_unheld(from) => (from, Vec::new()),
+            (None, _) => return None,
+        };
+        let unheld = self.is_unheld(at);
+        let next = match self.plan() {
+            _ if !unheld => Some(at),
+            Plan::Week(week) => unheld_until(week, at),
+            Plan::Interval(_) | Plan::Cron(_) => None,
+        };
+        let instant = DateTime::from_timestamp_millis(at)?;
+        let local = zone.local(at);
+        let local = format!(
+            "{}{}",
+            local.naive().format("%a %Y-%m-%dT%H:%M:%S%.f"),
+            offset_text(local.0 - at)
+        );
+        Some((
+            Entry {
+                at: instant,
+                local,
+                regime: self.regime(at),
+                unheld,
+                notes,
+            },
+            next,
+        ))
+    }
+
+    fn zone(&self) -> Zone {
+        match self.plan() {
             Plan::Interval(_) => Zone::UTC,
             Plan::Week(week) => week.zone(),
             Plan::Cron(cron) => cron.zone(),
-        };
-        if let Some(fire) = self.next_fire_millis(from, seed) {
-            let regime = self.regime(fire);
-            let mut notes = clock_notes(zone, from, fire);
-            match self.plan() {
-                Plan::Interval(_) => notes.clear(),
-                Plan::Week(week) => notes.extend(window_notes(week, from, fire)),
-                Plan::Cron(cron) => notes.extend(cron_note(cron, from, fire)),
-            }
-            return Some((entry(zone, fire, regime, false, notes)?, Some(fire)));
-        }
-        // Without a fire the interval in force is zero, or the years are over.
-        match self.plan() {
-            Plan::Interval(interval) if interval.is_zero() && (0..END_INSTANT).contains(&from) => {
-                Some((entry(zone, from, Regime::Base, true, Vec::new())?, None))
-            }
-            Plan::Week(week) if (0..END_INSTANT).contains(&from) && self.is_unheld(week, from) => {
-                let until = unheld_until(week, from);
-                Some((
-                    entry(zone, from, self.regime(from), true, Vec::new())?,
-                    until,
-                ))
-            }
-            _ => None,
         }
     }
 
-    fn is_unheld(&self, week: &Week, at: i64) -> bool {
-        week.interval(week.window(week.at(at))).is_zero()
+    fn is_unheld(&self, at: i64) -> bool {
+        match self.plan() {
+            Plan::Interval(interval) => interval.is_zero(),
+            Plan::Week(week) => week.interval(week.window(week.at(at))).is_zero(),
+            Plan::Cron(_) => false,
+        }
     }
 
     fn regime(&self, at: i64) -> Regime {
@@ -112,23 +138,6 @@ impl CompiledSchedule {
             Plan::Cron(_) => Regime::Cron,
         }
     }
-}
-
-fn entry(zone: Zone, at: i64, regime: Regime, unheld: bool, notes: Vec<String>) -> Option<Entry> {
-    let instant = DateTime::from_timestamp_millis(at)?;
-    let local = zone.local(at);
-    let local = format!(
-        "{}{}",
-        local.naive().format("%a %Y-%m-%dT%H:%M:%S%.f"),
-        offset_text(local.0 - at)
-    );
-    Some(Entry {
-        at: instant,
-        local,
-        regime,
-        unheld,
-        notes,
-    })
 }
 
 /// Finds the end of a time without holds, if it has one within the years of schedules.

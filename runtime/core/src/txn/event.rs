@@ -19,6 +19,9 @@ pub struct WaiterId(pub u64);
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// There is something to read.
+    ///
+    /// Reported again as reading goes on: after an extension up to `upper`,
+    /// nothing more is ready until somebody says so.
     Ready {
         /// Of what.
         source: Source,

@@ -506,7 +506,7 @@ impl HeadExtend {
             open_millis: now.millis_since(self.txn.opened),
             since_close_millis: now.millis_since(session.closed),
             usage: self.usage(),
-            input_ready: !session.input.beyond(&self.txn.upper).is_empty(),
+            input_ready: session.input.reaches_beyond(&self.txn.upper),
             tail_done: tail.done,
             close_requested: self.close_requested,
             stopping: session.is_ending(),

@@ -1,0 +1,78 @@
+//! What can go wrong between a document's arrival and its store.
+
+use tidegate_wit::batch::BatchError;
+
+use crate::document::{FieldError, ParseError, ReduceError};
+
+/// Why combining cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CombineError {
+    /// A document cannot be combined: its author must correct it.
+    #[error("{0}")]
+    Document(Box<DocumentError>),
+    /// The connector answered a load with something malformed.
+    #[error("binding {binding} ({collection}): the connector's loaded documents: {source}")]
+    LoadedBatch {
+        /// Index of the binding.
+        binding: u32,
+        /// Name of its collection.
+        collection: String,
+        /// What is malformed.
+        source: BatchError,
+    },
+    /// The connector answered a load that was not asked for.
+    #[error(
+        "binding {binding} ({collection}): the connector loaded ordinal {ordinal}, and only {asked} keys were asked for"
+    )]
+    LoadedUnasked {
+        /// Index of the binding.
+        binding: u32,
+        /// Name of its collection.
+        collection: String,
+        /// The ordinal.
+        ordinal: u32,
+        /// How many keys were handed out.
+        asked: u32,
+    },
+    /// The connector answered a load twice.
+    #[error("binding {binding} ({collection}): the connector loaded ordinal {ordinal} twice")]
+    LoadedTwice {
+        /// Index of the binding.
+        binding: u32,
+        /// Name of its collection.
+        collection: String,
+        /// The ordinal.
+        ordinal: u32,
+    },
+}
+
+/// A document that cannot be combined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("binding {binding} ({collection}){}: {problem}", .key.as_ref().map(|key| format!(", key {key}")).unwrap_or_default())]
+pub struct DocumentError {
+    /// Index of the binding.
+    pub binding: u32,
+    /// Name of its collection.
+    pub collection: String,
+    /// The document's key, for people, once it is known.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub problem: DocumentProblem,
+}
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentProblem {
+    /// It is no document.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// It has no key.
+    #[error(transparent)]
+    Key(#[from] FieldError),
+    /// It cannot be reduced with the others of its key.
+    #[error(transparent)]
+    Reduce(#[from] ReduceError),
+    /// What the destination has for the key is no document.
+    #[error("the document that the connector loaded: {0}")]
+    Loaded(ParseError),
+}
