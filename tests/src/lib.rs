@@ -1,1 +1,19 @@
-//! tests
+//! What the end-to-end tests share: the real binary as a child process, catalogs,
+//! documents, and two judges that share no code with the product.
+//!
+//! ```text
+//! Workspace -> Host (the binary) -> SQLite file <- Watch (reads all the while)
+//!     |                                  |
+//!     lines ------> Fold (the oracle) ---+--> equal?
+//! ```
+
+pub mod catalog;
+pub mod document;
+pub mod fold;
+pub mod host;
+pub mod prefix;
+pub mod program;
+pub mod seed;
+pub mod table;
+pub mod watch;
+pub mod workspace;

@@ -1,0 +1,16 @@
+//! End to end: the real binary, real connectors, a real SQLite file.
+//!
+//! These prove that the parts are wired together; what can be shown at a lower
+//! level is tested beside the code.
+
+mod catalogs;
+mod commands;
+mod disk;
+mod faults;
+mod follow;
+mod kill;
+mod quickstart;
+mod refusals;
+mod reports;
+mod stop;
+mod stuck;

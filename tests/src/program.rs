@@ -1,0 +1,44 @@
+//! Where the binary and the connectors are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Returns the root of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package is in a folder of the repository")
+        .to_owned()
+}
+
+/// Returns the directory that builds go to.
+pub fn target() -> PathBuf {
+    // A relative one is meant from the repository, where make runs.
+    let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    repository().join(target)
+}
+
+/// Returns the binary under test: `TIDEGATE_BIN`, else the release build.
+pub fn tidegate() -> PathBuf {
+    let binary = env::var_os("TIDEGATE_BIN")
+        .map_or_else(|| target().join("release/tidegate"), PathBuf::from);
+    built(binary)
+}
+
+/// Returns the directory of the connectors.
+pub fn connectors() -> PathBuf {
+    let directory = target().join("connectors");
+    built(directory.join("materialize-sqlite.wasm"));
+    built(directory.join("materialize-faulty.wasm"));
+    directory
+}
+
+/// A test that has nothing to test must not pass.
+fn built(path: PathBuf) -> PathBuf {
+    assert!(
+        path.exists(),
+        "{} is missing: run `make build`",
+        path.display()
+    );
+    path
+}

@@ -1,0 +1,52 @@
+//! How fast documents become rows, beside a plain program that does the same.
+//!
+//! ```text
+//! documents -> tidegate run -> SQLite      documents a second, peak memory
+//!     +------> a plain loop -> SQLite      the same: the ratio is what counts
+//! ```
+//!
+//! Usage:
+//!
+//!     throughput [DOCUMENTS]                    writes target/bench/throughput.json
+//!     throughput flights FILE                   writes target/bench/flights.json
+//!     throughput plain INPUT DATABASE           the plain program
+
+mod flights;
+mod generated;
+mod measure;
+mod plain;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use tidegate_tests::program;
+
+/// Enough that starting up does not show, and few enough to wait for.
+const DOCUMENTS: usize = 200_000;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => report("throughput", &generated::compare(DOCUMENTS)?),
+        ["flights", file] => report("flights", &flights::run(Path::new(file))?),
+        ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
+        [documents] => {
+            let documents = documents.parse().context("the number of documents")?;
+            report("throughput", &generated::compare(documents)?)
+        }
+        _ => bail!("usage: throughput [DOCUMENTS] | flights FILE | plain INPUT DATABASE"),
+    }
+}
+
+/// Writes figures to where benchmarks go.
+fn report(name: &str, figures: &Value) -> anyhow::Result<()> {
+    let directory = program::target().join("bench");
+    fs::create_dir_all(&directory)?;
+    let file = directory.join(format!("{name}.json"));
+    fs::write(&file, format!("{figures:#}\n"))
+        .with_context(|| format!("writing {}", file.display()))?;
+    println!("written to {}", file.display());
+    Ok(())
+}
