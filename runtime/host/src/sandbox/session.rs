@@ -297,7 +297,7 @@ impl Session {
 
     /// Runs something of the guest's to its end, or to the end of its time.
     async fn watch<T>(
-        &self,
+        &mut self,
         call: Call,
         binding: Option<u32>,
         future: Pin<&mut (impl Future<Output = wasmtime::Result<T>> + Send)>,
