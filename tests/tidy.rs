@@ -286,6 +286,8 @@ fn uses(package: &Value) -> BTreeSet<&str> {
         .as_array()
         .expect("a package has a list")
         .iter()
+        // What is optional is off unless somebody asks, as native tests do.
+        .filter(|dependency| dependency["optional"] != true)
         .map(name)
         .collect()
 }

@@ -60,7 +60,7 @@ impl Drop for SmallDisk {
 }
 
 fn lines() -> Vec<String> {
-    sales(&mut seed::random("disk"), 60_000, 40_000)
+    sales(&mut seed::random("disk"), 200_000, 40_000)
 }
 
 fn workspace(file: &str) -> Workspace {

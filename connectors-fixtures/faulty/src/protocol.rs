@@ -25,8 +25,9 @@ pub struct Faulty {
 /// The config's fault.
 struct Armed {
     fault: Fault,
-    /// If the fault may only happen so often.
-    counter: Option<(Counter, u32)>,
+    /// If the fault may only happen so often: the database that its counter is
+    /// beside. It is opened when the fault is due, as `validate` has no grants.
+    counter: Option<(String, u32)>,
 }
 
 impl Faulty {
@@ -38,10 +39,7 @@ impl Faulty {
         let config = Config::read(request.pointer(config).unwrap_or(&Value::Null))?;
         self.armed = match config.fault {
             Some(fault) => Some(Armed {
-                counter: match fault.times {
-                    Some(times) => Some((Counter::beside(&config.path)?, times)),
-                    None => None,
-                },
+                counter: fault.times.map(|times| (config.path.clone(), times)),
                 fault,
             }),
             None => None,
@@ -64,7 +62,7 @@ impl Faulty {
             && fault.nth.is_none_or(|nth| nth == *count)
             && fault.on_document.as_ref().is_none_or(has);
         let left = match counter {
-            Some((counter, times)) if here => counter.take(*times)?,
+            Some((path, times)) if here => Counter::beside(path)?.take(*times)?,
             _ => true,
         };
         Ok((here && left).then(|| fault.clone()))

@@ -35,7 +35,9 @@ pub struct Append {
 fn instant(text: &str) -> Result<i64, String> {
     match DateTime::parse_from_rfc3339(text) {
         Ok(instant) => Ok(instant.timestamp_micros()),
-        Err(error) => Err(format!("{error}; an instant looks like 2026-05-04T00:15:00Z")),
+        Err(error) => Err(format!(
+            "{error}; an instant looks like 2026-05-04T00:15:00Z"
+        )),
     }
 }
 
@@ -60,7 +62,10 @@ impl Append {
                 self.collection
             );
         }
-        println!("{} documents appended to {}", appended.documents, self.collection);
+        println!(
+            "{} documents appended to {}",
+            appended.documents, self.collection
+        );
         Ok(())
     }
 }

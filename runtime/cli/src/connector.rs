@@ -35,14 +35,21 @@ struct Inspect {
 impl Connector {
     pub fn execute(self) -> Result<(), CliError> {
         let Command::Inspect(inspect) = self.command;
-        print(&tidegate_host::inspect(&inspect.component, &inspect.connectors.directories())?)
+        print(&tidegate_host::inspect(
+            &inspect.component,
+            &inspect.connectors.directories(),
+        )?)
     }
 }
 
 fn print(found: &Inspection) -> Result<(), CliError> {
     println!("component   {}", found.path.display());
     println!("sha256      {}", found.hash);
-    println!("size        {}, compiled {}", HumanBytes(found.size as u64), HumanBytes(found.compiled_size as u64));
+    println!(
+        "size        {}, compiled {}",
+        HumanBytes(found.size as u64),
+        HumanBytes(found.compiled_size as u64)
+    );
     println!("docs        {}", found.spec.documentation_url);
     println!("imports");
     for import in &found.imports {

@@ -16,7 +16,10 @@ pub struct CliError {
 impl CliError {
     /// Returns an error.
     pub fn user(message: impl Display) -> CliError {
-        CliError { error: anyhow::anyhow!("{message}"), hint: None }
+        CliError {
+            error: anyhow::anyhow!("{message}"),
+            hint: None,
+        }
     }
 
     /// Adds what to do.
@@ -46,6 +49,9 @@ impl Display for CliError {
 
 impl<E: Into<anyhow::Error>> From<E> for CliError {
     fn from(error: E) -> CliError {
-        CliError { error: error.into(), hint: None }
+        CliError {
+            error: error.into(),
+            hint: None,
+        }
     }
 }

@@ -21,11 +21,16 @@ use tracing_subscriber::EnvFilter;
 
 /// Keeps tables, files and APIs equal to collections of keyed JSON documents.
 #[derive(Parser)]
-#[command(name = "tidegate", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "tidegate",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   tidegate run flow.yaml --input acmeCo/orders=orders.ndjson --until-caught-up
   tidegate append acmeCo/orders orders.ndjson
-  tidegate connector inspect materialize-sqlite")]
+  tidegate connector inspect materialize-sqlite"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -11,7 +11,12 @@ use crate::error::CliError;
 #[derive(Args)]
 pub struct DataDirOption {
     /// Directory of journals and state
-    #[arg(long, value_name = "DIR", env = "TIDEGATE_DATA_DIR", default_value = ".tidegate")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "TIDEGATE_DATA_DIR",
+        default_value = ".tidegate"
+    )]
     pub data_dir: PathBuf,
 }
 
@@ -39,7 +44,11 @@ impl ConnectorsOption {
     /// Returns the directories to look in, first to last.
     pub fn directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = self.connectors.iter().cloned().collect();
-        if let Some(beside) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        if let Some(beside) = std::env::current_exe()
+            .ok()
+            .as_deref()
+            .and_then(Path::parent)
+        {
             directories.push(beside.to_owned());
             directories.push(beside.join("connectors"));
             // A build has target/release/tidegate and target/connectors.

@@ -44,7 +44,10 @@ impl Display {
     /// Returns a display for stderr as it is.
     pub fn new() -> Display {
         let bars = io::stderr().is_terminal().then(BTreeMap::new);
-        Display { bars, lines: BTreeMap::new() }
+        Display {
+            bars,
+            lines: BTreeMap::new(),
+        }
     }
 
     /// Shows a task as it stands.
@@ -63,12 +66,19 @@ impl Display {
 
     /// Writes a plain line if the last one is old enough and says otherwise.
     fn line(&mut self, task: &str, line: String, now: bool) {
-        let (last, text) =
-            self.lines.entry(task.to_owned()).or_insert_with(|| (Instant::now(), String::new()));
+        let (last, text) = self
+            .lines
+            .entry(task.to_owned())
+            .or_insert_with(|| (Instant::now(), String::new()));
         if *text != line && (now || last.elapsed() >= LINE_EVERY) {
             eprintln!("{task}: {line}");
             (*last, *text) = (Instant::now(), line);
         }
+    }
+
+    /// Writes a line above the bars.
+    pub fn say(&self, line: &str) {
+        bars().suspend(|| eprintln!("{line}"));
     }
 
     /// Takes the bars away.
@@ -82,7 +92,9 @@ impl Display {
 fn new_bar(task: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} {bar:24} {human_pos}/{human_len} {msg}")
         .expect("the template is constant");
-    let bar = ProgressBar::new(0).with_style(style).with_prefix(task.to_owned());
+    let bar = ProgressBar::new(0)
+        .with_style(style)
+        .with_prefix(task.to_owned());
     bars().add(bar)
 }
 

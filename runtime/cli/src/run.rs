@@ -83,7 +83,10 @@ impl Run {
         let built = accept(host.build(&self.catalog, &connectors)?)?;
         let selected = self.selected(&built)?;
         let started = Instant::now();
-        let options = RunOptions { base: self.base()?, until_caught_up: self.until_caught_up };
+        let options = RunOptions {
+            base: self.base()?,
+            until_caught_up: self.until_caught_up,
+        };
         let mut inputs = Vec::new();
         for (collection, file) in &self.input {
             inputs.push(host.follow(&built, collection, file, self.until_caught_up)?);
@@ -92,7 +95,13 @@ impl Run {
         for name in selected {
             tasks.extend(host.start(&built, name, &options)?);
         }
-        let mut running = Running { tasks, inputs, display: Display::new() };
+        let mut running = Running {
+            tasks,
+            inputs,
+            display: Display::new(),
+            said: !self.until_caught_up,
+            announced: Vec::new(),
+        };
         host.block_on(running.run(self.until_caught_up))?;
         running.report(started.elapsed())
     }
@@ -116,21 +125,28 @@ impl Run {
             known("--task", "materialization", task, &tasks)?;
         }
         let all = self.task.is_empty();
-        Ok(tasks.into_iter().filter(|name| all || self.task.iter().any(|it| it == name)).collect())
+        Ok(tasks
+            .into_iter()
+            .filter(|name| all || self.task.iter().any(|it| it == name))
+            .collect())
     }
 }
 
 /// Prints what there is to say of a catalog, and refuses one with errors.
 fn accept(catalog: Catalog) -> Result<Built, CliError> {
     eprint!("{}", catalog.report(io::stderr().is_terminal()));
-    catalog.built.ok_or_else(|| CliError::user("the catalog has errors; nothing was run"))
+    catalog
+        .built
+        .ok_or_else(|| CliError::user("the catalog has errors; nothing was run"))
 }
 
 fn known(option: &str, kind: &str, name: &str, names: &[&str]) -> Result<(), CliError> {
     if names.contains(&name) {
         return Ok(());
     }
-    let error = CliError::user(format!("{option} names {kind} {name}, which the catalog does not have"));
+    let error = CliError::user(format!(
+        "{option} names {kind} {name}, which the catalog does not have"
+    ));
     Err(error.hint(format!("it has {}", names.join(", "))))
 }
 
@@ -139,6 +155,10 @@ struct Running {
     tasks: Vec<TaskHandle>,
     inputs: Vec<InputHandle>,
     display: Display,
+    /// Whether failures are said as they happen: a host that does not end by
+    /// itself would otherwise keep them to itself.
+    said: bool,
+    announced: Vec<String>,
 }
 
 impl Running {
@@ -201,16 +221,34 @@ impl Running {
             let view = task.watch().borrow().clone();
             self.display.show(task.name(), &view);
         }
+        if self.said {
+            for failure in self.failures() {
+                if !self.announced.contains(&failure) {
+                    self.display.say(&format!("error: {failure}"));
+                    self.announced.push(failure);
+                }
+            }
+        }
     }
 
-    /// Prints what was done, and fails if anything did.
-    fn report(&self, took: Duration) -> Result<(), CliError> {
+    /// Returns what went wrong with inputs and tasks so far.
+    fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
         for input in &self.inputs {
             if let InputEnd::Failed(message) = input.end() {
                 failures.push(message);
             }
         }
+        for task in &self.tasks {
+            if let TaskState::Failed { message } = &task.watch().borrow().state {
+                failures.push(message.clone());
+            }
+        }
+        failures
+    }
+
+    /// Prints what was done, and fails if anything did.
+    fn report(&self, took: Duration) -> Result<(), CliError> {
         for task in &self.tasks {
             let view = task.watch().borrow().clone();
             println!(
@@ -221,9 +259,11 @@ impl Running {
                 HumanCount(view.transactions),
                 took.as_secs_f64()
             );
-            if let TaskState::Failed { message } = view.state {
-                failures.push(message);
-            }
+        }
+        let mut failures = self.failures();
+        failures.retain(|failure| !self.announced.contains(failure));
+        if failures.is_empty() && !self.announced.is_empty() {
+            return Err(CliError::user("some inputs or tasks failed, as said above"));
         }
         match failures.is_empty() {
             true => Ok(()),

@@ -20,7 +20,10 @@ impl Tasks {
         for task in host.tasks()? {
             let behind = task.end.saturating_sub(task.committed);
             println!("{}", task.name);
-            println!("  committed {} of {} documents, {behind} to go", task.committed, task.end);
+            println!(
+                "  committed {} of {} documents, {behind} to go",
+                task.committed, task.end
+            );
             if task.unfinished {
                 println!("  a transaction is unfinished; the next run finishes it first");
             }

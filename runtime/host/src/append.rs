@@ -55,7 +55,12 @@ pub enum AppendError {
 
 /// Makes an append of documents that nobody sends again.
 pub(crate) fn of(documents: Documents, schema: u64, clock: i64) -> Append {
-    Append { documents, clock, schema, origin: Origin::None }
+    Append {
+        documents,
+        clock,
+        schema,
+        origin: Origin::None,
+    }
 }
 
 /// Reads lines, checks them, and hands them on in batches. The lines before a
@@ -96,10 +101,17 @@ pub(crate) fn lines<T>(
     let input = name.to_owned();
     match ended.expect("the loop ends with the stream") {
         Ok(()) => Ok(appended),
-        Err(Bad::Line { number, reason }) => {
-            Err(AppendError::Line { input, line: number, reason, appended })
-        }
-        Err(Bad::Read(source)) => Err(AppendError::Read { input, source, appended }),
+        Err(Bad::Line { number, reason }) => Err(AppendError::Line {
+            input,
+            line: number,
+            reason,
+            appended,
+        }),
+        Err(Bad::Read(source)) => Err(AppendError::Read {
+            input,
+            source,
+            appended,
+        }),
     }
 }
 
@@ -111,7 +123,9 @@ enum Bad {
 /// Reads a line of bounded length; a longer one is cut one byte past the limit,
 /// where the check refuses it.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-    input.take(DOCUMENT_BYTES_MAX as u64 + 1).read_until(b'\n', line)
+    input
+        .take(DOCUMENT_BYTES_MAX as u64 + 1)
+        .read_until(b'\n', line)
 }
 
 #[cfg(test)]
@@ -127,7 +141,11 @@ mod tests {
         });
         let mut taken = Vec::new();
         let appended = lines(input.as_bytes(), "standard input", &check, |documents| {
-            taken.extend(documents.iter().map(|it| String::from_utf8_lossy(it).into_owned()));
+            taken.extend(
+                documents
+                    .iter()
+                    .map(|it| String::from_utf8_lossy(it).into_owned()),
+            );
             Ok(())
         });
         (appended, taken)

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tidegate_validator::{
-    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, load, plan,
+    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, load,
+    plan,
 };
 use tidegate_wit::message::{Spec, SpecResponse, ValidateRequest, ValidateResponse};
 
@@ -53,8 +54,15 @@ impl Catalog {
             }
         }
         let (catalog, diagnostics) = finish(&draft, &answers);
-        let built = catalog.map(|catalog| Built { catalog, components });
-        Catalog { draft, diagnostics, built }
+        let built = catalog.map(|catalog| Built {
+            catalog,
+            components,
+        });
+        Catalog {
+            draft,
+            diagnostics,
+            built,
+        }
     }
 
     /// Returns what there is to say, for people; empty if nothing is.
@@ -69,7 +77,11 @@ impl Catalog {
 impl Built {
     /// Returns the names of the collections.
     pub fn collection_names(&self) -> Vec<&str> {
-        self.catalog.collections.keys().map(String::as_str).collect()
+        self.catalog
+            .collections
+            .keys()
+            .map(String::as_str)
+            .collect()
     }
 
     /// Returns the names of the tasks, those that do not run included.
@@ -95,8 +107,15 @@ async fn answer(
             };
             answers.specs.insert(component, spec);
         }
-        Request::Validate { component, request, limits, .. } => {
-            let loaded = components.get(&component).expect("a connector that has a spec was loaded");
+        Request::Validate {
+            component,
+            request,
+            limits,
+            ..
+        } => {
+            let loaded = components
+                .get(&component)
+                .expect("a connector that has a spec was loaded");
             let validated = validate(loaded, &request, &limits).await;
             answers.validated.insert(request.task.clone(), validated);
         }
@@ -128,7 +147,9 @@ fn connector_fault(fault: Fault) -> ConnectorFault {
             message: error.message.clone(),
             binding: error.binding.map(|binding| binding as usize),
         },
-        _ => ConnectorFault::Failed { message: fault.to_string() },
+        _ => ConnectorFault::Failed {
+            message: fault.to_string(),
+        },
     }
 }
 
@@ -142,7 +163,9 @@ pub(crate) fn sandbox_limits(limits: &tidegate_validator::Limits) -> sandbox::Li
         import: limits.import.unwrap_or(default.import),
         call: limits.call.or(default.call),
         batch_bytes: bytes(limits.batch_bytes, default.batch_bytes),
-        log_lines_per_second: limits.log_lines_per_second.unwrap_or(default.log_lines_per_second),
+        log_lines_per_second: limits
+            .log_lines_per_second
+            .unwrap_or(default.log_lines_per_second),
         ..default
     }
 }

@@ -19,7 +19,9 @@ pub struct SystemClock {
 impl SystemClock {
     /// Returns a clock whose monotonic origin is now.
     pub fn new() -> Self {
-        SystemClock { start: Instant::now() }
+        SystemClock {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -31,7 +33,10 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Now {
-        Now { monotonic_millis: self.start.elapsed().as_millis() as u64, wall_millis: wall_micros() / 1_000 }
+        Now {
+            monotonic_millis: self.start.elapsed().as_millis() as u64,
+            wall_millis: wall_micros() / 1_000,
+        }
     }
 }
 

@@ -63,7 +63,11 @@ impl Collection {
     /// Returns what is kept of a built collection.
     pub(crate) fn of(built: &BuiltCollection) -> Collection {
         let field = |pointer: &String| {
-            built.projections.iter().find(|field| field.key && field.pointer == *pointer).cloned()
+            built
+                .projections
+                .iter()
+                .find(|field| field.key && field.pointer == *pointer)
+                .cloned()
         };
         Collection {
             schema: built.schema.clone(),
@@ -92,7 +96,9 @@ impl Collection {
         let value = serde_json::to_vec(self).expect("a collection is JSON");
         let found = store.get(&key).await?;
         if found.as_ref().is_none_or(|found| found.value != value) {
-            store.put(&key, value, found.map(|found| found.revision)).await?;
+            store
+                .put(&key, value, found.map(|found| found.revision))
+                .await?;
         }
         Ok(())
     }
@@ -100,17 +106,24 @@ impl Collection {
     /// Returns what checks the collection's documents, and the fingerprint of
     /// what they are checked against.
     pub(crate) fn check(&self, name: &str) -> Result<(follow::Check, u64), CollectionError> {
-        let checker = Checker::new(&self.schema)
-            .map_err(|source| CollectionError::Schema { name: name.to_owned(), source })?;
-        let key = Extractor::key(&self.key)
-            .map_err(|source| CollectionError::Key { name: name.to_owned(), source })?;
+        let checker = Checker::new(&self.schema).map_err(|source| CollectionError::Schema {
+            name: name.to_owned(),
+            source,
+        })?;
+        let key = Extractor::key(&self.key).map_err(|source| CollectionError::Key {
+            name: name.to_owned(),
+            source,
+        })?;
         let fingerprint = checker.fingerprint();
         let check = move |line: &[u8]| {
             let mut tape = Tape::default();
             let document = tape.parse(line).map_err(|error| error.to_string())?;
-            checker.check_document(&document).map_err(|error| error.to_string())?;
+            checker
+                .check_document(&document)
+                .map_err(|error| error.to_string())?;
             let (mut locations, mut tuple) = (Locations::default(), Vec::new());
-            key.extract(&document, &mut locations, &mut tuple).map_err(|error| error.to_string())
+            key.extract(&document, &mut locations, &mut tuple)
+                .map_err(|error| error.to_string())
         };
         Ok((Arc::new(check), fingerprint))
     }

@@ -44,9 +44,15 @@ pub enum ConnectorError {
 impl Connectors {
     /// Makes the sandbox. Compiled connectors are kept in `cache`, if there is one.
     pub fn new(directories: &[PathBuf], cache: Option<PathBuf>) -> Result<Connectors, EngineError> {
-        let engine = Engine::new(&EngineConfig { cache_directory: cache })?;
+        let engine = Engine::new(&EngineConfig {
+            cache_directory: cache,
+        })?;
         let directories = directories.to_vec();
-        Ok(Connectors { engine, directories, loaded: Mutex::default() })
+        Ok(Connectors {
+            engine,
+            directories,
+            loaded: Mutex::default(),
+        })
     }
 
     /// Loads a connector.
@@ -71,7 +77,10 @@ impl Connectors {
     }
 
     fn find(&self, name: &str) -> Option<PathBuf> {
-        let candidates = self.directories.iter().map(|it| it.join(name).with_extension(EXTENSION));
+        let candidates = self
+            .directories
+            .iter()
+            .map(|it| it.join(name).with_extension(EXTENSION));
         candidates.into_iter().find(|path| path.is_file())
     }
 
@@ -80,10 +89,16 @@ impl Connectors {
         let mut names = BTreeSet::new();
         for directory in &self.directories {
             // A directory that is not there holds nothing.
-            let Ok(entries) = directory.read_dir() else { continue };
+            let Ok(entries) = directory.read_dir() else {
+                continue;
+            };
             for path in entries.flatten().map(|entry| entry.path()) {
                 if path.extension().is_some_and(|it| it == EXTENSION) {
-                    names.extend(path.file_stem().and_then(|it| it.to_str()).map(str::to_owned));
+                    names.extend(
+                        path.file_stem()
+                            .and_then(|it| it.to_str())
+                            .map(str::to_owned),
+                    );
                 }
             }
         }
@@ -93,15 +108,22 @@ impl Connectors {
     /// Puts an error into what the validator understands.
     pub(crate) fn fault(&self, error: &ConnectorError) -> ConnectorFault {
         match error {
-            ConnectorError::Unknown { .. } => ConnectorFault::Unknown { known: self.names() },
-            ConnectorError::Load(error) => ConnectorFault::Failed { message: error.to_string() },
+            ConnectorError::Unknown { .. } => ConnectorFault::Unknown {
+                known: self.names(),
+            },
+            ConnectorError::Load(error) => ConnectorFault::Failed {
+                message: error.to_string(),
+            },
         }
     }
 }
 
 /// Reads what a command line names: a path, or a bare name.
 pub fn component_ref(text: &str) -> ComponentRef {
-    let is_path = text.contains('/') || Path::new(text).extension().is_some_and(|it| it == EXTENSION);
+    let is_path = text.contains('/')
+        || Path::new(text)
+            .extension()
+            .is_some_and(|it| it == EXTENSION);
     match is_path {
         true => ComponentRef::Path(text.into()),
         false => ComponentRef::Name(text.to_owned()),

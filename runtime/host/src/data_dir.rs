@@ -98,10 +98,12 @@ impl DataDir {
         if !known && !is_empty(&dir)? {
             return Err(DataDirError::Foreign { dir });
         }
-        let lock = lock(&dir)?;
+        // Before the lock: a newer host that runs may lock otherwise.
         if known {
             check_format(&dir, &format)?;
-        } else {
+        }
+        let lock = lock(&dir)?;
+        if !known {
             write_format(&format)?;
         }
         Ok(DataDir { dir, _lock: lock })
@@ -150,7 +152,10 @@ fn lock(dir: &Path) -> Result<File, DataDirError> {
                 "" => "unknown".to_owned(),
                 holder => holder.to_owned(),
             };
-            return Err(DataDirError::InUse { dir: dir.into(), holder });
+            return Err(DataDirError::InUse {
+                dir: dir.into(),
+                holder,
+            });
         }
         Err(TryLockError::Error(source)) => return Err(at(&path)(source)),
     }
@@ -165,7 +170,10 @@ fn lock(dir: &Path) -> Result<File, DataDirError> {
 fn check_format(dir: &Path, format: &Path) -> Result<(), DataDirError> {
     let text = fs::read_to_string(format).map_err(at(format))?;
     match text.trim().parse::<u32>() {
-        Ok(found) if found > FORMAT_VERSION => Err(DataDirError::Newer { dir: dir.into(), found }),
+        Ok(found) if found > FORMAT_VERSION => Err(DataDirError::Newer {
+            dir: dir.into(),
+            found,
+        }),
         Ok(_) => Ok(()),
         Err(_) => Err(DataDirError::Foreign { dir: dir.into() }),
     }
@@ -193,7 +201,10 @@ mod tests {
         let dir = temp.path().join("data");
         let held = DataDir::create(&dir).unwrap();
         let error = DataDir::create(&dir).unwrap_err().to_string();
-        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        assert!(
+            error.contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
         drop(held);
         DataDir::open(&dir).unwrap();
     }
@@ -204,7 +215,11 @@ mod tests {
         fs::write(temp.path().join("thesis.tex"), "years of work").unwrap();
         let error = DataDir::create(temp.path()).unwrap_err();
         assert!(matches!(error, DataDirError::Foreign { .. }), "{error}");
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "nothing was written");
+        assert_eq!(
+            fs::read_dir(temp.path()).unwrap().count(),
+            1,
+            "nothing was written"
+        );
     }
 
     #[test]
@@ -213,7 +228,10 @@ mod tests {
         drop(DataDir::create(temp.path()).unwrap());
         fs::write(temp.path().join("format"), "2\n").unwrap();
         let error = DataDir::open(temp.path()).unwrap_err();
-        assert!(matches!(error, DataDirError::Newer { found: 2, .. }), "{error}");
+        assert!(
+            matches!(error, DataDirError::Newer { found: 2, .. }),
+            "{error}"
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::connectors::{ConnectorError, Connectors, component_ref};
 use crate::data_dir::DataDir;
 use crate::input::InputHandle;
 use crate::journal::follow::{FollowError, Follower, Options};
-use crate::journal::{EmbeddedJournals, JournalError, Journals};
+use crate::journal::{DOCUMENT_BYTES_MAX, EmbeddedJournals, JournalError, Journals};
 use crate::leader::{
     Outcome, Progress, Reading, Records, RecordsError, TaskContext, TaskHandle, TaskSpec,
     TxnDurations,
@@ -171,14 +171,19 @@ impl Host {
         self.on_data(async {
             for binding in &task.spec.bindings {
                 let collection = &built.catalog.collections[&binding.collection];
-                Collection::of(collection).put(&*self.store, &collection.name).await?;
+                Collection::of(collection)
+                    .put(&*self.store, &collection.name)
+                    .await?;
             }
             Ok::<(), HostError>(())
         })?;
         let component = built.components[&task.component].clone();
         let spec = self.on_data(async { component.spec().await.cloned() })?;
-        let grants = grants(task, &spec.wants, &options.base)
-            .map_err(|source| HostError::Grants { task: task.name.clone(), source })?;
+        let grants =
+            grants(task, &spec.wants, &options.base).map_err(|source| HostError::Grants {
+                task: task.name.clone(),
+                source,
+            })?;
         let context = TaskContext {
             task: task_spec(built, task),
             component,
@@ -188,6 +193,7 @@ impl Host {
                 ..SessionConfig::without_grants(&task.name)
             },
             durations: durations(task),
+            document_bytes_max: document_bytes_max(task),
             schedule: task.sync_schedule.clone(),
             journals: self.journals.clone(),
             records: Records::new(self.store.clone(), &task.name),
@@ -216,9 +222,15 @@ impl Host {
             kept.put(&*self.store, &collection.name).await?;
             Ok::<_, HostError>(self.journals.open(&collection.name).await?)
         })?;
-        let options = Options { take_last_line_without_newline: to_the_end };
+        let options = Options {
+            take_last_line_without_newline: to_the_end,
+        };
         let follower = Follower::open(journal, file, check, schema, options)?;
-        Ok(InputHandle::start(follower, to_the_end, self.runtimes.data()))
+        Ok(InputHandle::start(
+            follower,
+            to_the_end,
+            self.runtimes.data(),
+        ))
     }
 
     /// Appends the lines of a stream to a collection.
@@ -250,7 +262,10 @@ impl Host {
     ) -> Result<(), HostError> {
         let known = self.on_data(self.journals.list())?;
         if !known.iter().any(|name| name == collection) {
-            return Err(HostError::UnknownCollection { name: collection.to_owned(), known });
+            return Err(HostError::UnknownCollection {
+                name: collection.to_owned(),
+                known,
+            });
         }
         self.on_data(async {
             let journal = self.journals.open(collection).await?;
@@ -278,11 +293,18 @@ impl Host {
 
     async fn summary(&self, name: String) -> Result<TaskSummary, HostError> {
         let records = Records::new(self.store.clone(), &name);
-        let record = records.record().await?.map(|(record, _)| record).unwrap_or_default();
+        let record = records
+            .record()
+            .await?
+            .map(|(record, _)| record)
+            .unwrap_or_default();
         let (mut committed, mut end) = (0, 0);
         // What is no longer bound is not counted.
         let applied = records.applied().await?;
-        for binding in applied.iter().flat_map(|applied| &applied.task.spec.bindings) {
+        for binding in applied
+            .iter()
+            .flat_map(|applied| &applied.task.spec.bindings)
+        {
             let source = crate::leader::source_of(binding);
             committed += record.committed.frontier.next(&source);
             end += *self.journals.open(&source.journal).await?.ends().borrow();
@@ -316,7 +338,9 @@ pub fn inspect(component: &str, directories: &[PathBuf]) -> Result<Inspection, H
 pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?;
-    Ok(runtimes.data().block_on(Catalog::build(roots, &connectors, BTreeMap::new())))
+    Ok(runtimes
+        .data()
+        .block_on(Catalog::build(roots, &connectors, BTreeMap::new())))
 }
 
 /// Returns what a task's connector may reach: what its spec asks for, or what
@@ -331,10 +355,20 @@ fn grants(task: &BuiltTask, wants: &Wants, base: &Path) -> Result<Grants, GrantE
     };
     let directory = |path: &PathBuf| path.display().to_string();
     let allow = Allow {
-        network: task.allow.network.as_ref().map(|it| it.iter().map(pattern).collect()),
-        directory: task.allow.directory.as_ref().map(|it| it.iter().map(directory).collect()),
+        network: task
+            .allow
+            .network
+            .as_ref()
+            .map(|it| it.iter().map(pattern).collect()),
+        directory: task
+            .allow
+            .directory
+            .as_ref()
+            .map(|it| it.iter().map(directory).collect()),
     };
-    Grants::new(wants, &task.spec.config, &allow, base, &|path| path.is_dir())
+    Grants::new(wants, &task.spec.config, &allow, base, &|path| {
+        path.is_dir()
+    })
 }
 
 fn task_spec(built: &Built, task: &BuiltTask) -> TaskSpec {
@@ -342,12 +376,29 @@ fn task_spec(built: &Built, task: &BuiltTask) -> TaskSpec {
     let reading = |(binding, more): (&tidegate_wit::message::SpecBinding, _)| {
         let more: &tidegate_validator::BuiltBinding = more;
         Reading {
-            schema: built.catalog.collections[&binding.collection].schema.clone(),
-            window: Window { not_before: more.not_before, not_after: more.not_after },
+            schema: built.catalog.collections[&binding.collection]
+                .schema
+                .clone(),
+            window: Window {
+                not_before: more.not_before,
+                not_after: more.not_after,
+            },
             hard_delete: more.hard_delete,
         }
     };
-    TaskSpec { spec: task.spec.clone(), readings: bindings.map(reading).collect() }
+    TaskSpec {
+        spec: task.spec.clone(),
+        readings: bindings.map(reading).collect(),
+    }
+}
+
+/// A task may take smaller documents than a journal does, not larger ones.
+fn document_bytes_max(task: &BuiltTask) -> usize {
+    let limit = task
+        .limits
+        .document_bytes
+        .and_then(|limit| usize::try_from(limit).ok());
+    limit.map_or(DOCUMENT_BYTES_MAX, |limit| limit.min(DOCUMENT_BYTES_MAX))
 }
 
 fn durations(task: &BuiltTask) -> TxnDurations {

@@ -25,9 +25,16 @@ impl Runtimes {
     pub fn start() -> io::Result<Runtimes> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = |name: &str, threads| {
-            Builder::new_multi_thread().worker_threads(threads).thread_name(name).enable_all().build()
+            Builder::new_multi_thread()
+                .worker_threads(threads)
+                .thread_name(name)
+                .enable_all()
+                .build()
         };
-        Ok(Runtimes { control: runtime("control", CONTROL_THREADS)?, data: runtime("data", cores)? })
+        Ok(Runtimes {
+            control: runtime("control", CONTROL_THREADS)?,
+            data: runtime("data", cores)?,
+        })
     }
 
     /// Runs a future on the calling thread, with the control runtime around it.

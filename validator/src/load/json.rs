@@ -3,7 +3,7 @@
 use super::tree::{Entry, Kind, Node, Span, number};
 use super::yaml::{DEPTH_MAX, Flaw};
 use crate::diagnostic::Code;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Reads a file; without a tree, the last flaw says why.
 pub(super) fn read(file: u32, text: &str) -> (Option<Node>, Vec<Flaw>) {
@@ -275,7 +275,7 @@ impl Reader<'_> {
     fn object(&mut self, depth: usize) -> Result<Kind, Flaw> {
         self.next();
         let mut entries = Vec::new();
-        let mut seen = HashMap::new();
+        let mut seen = BTreeMap::new();
         self.space();
         if self.peek() == Some('}') {
             self.next();

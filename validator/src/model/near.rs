@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn an_image_names_a_component() {
         for (image, want) in [
-            ("ghcr.io/x/materialize-sqlite:v1", "materialize-sqlite"),
+            ("img.lan/x/materialize-sqlite:v1", "materialize-sqlite"),
             ("localhost:5000/materialize-sqlite", "materialize-sqlite"),
             ("materialize-sqlite@sha256:abc", "materialize-sqlite"),
             ("x/materialize-sqlite:v1@sha256:abc", "materialize-sqlite"),

@@ -84,11 +84,16 @@ impl Actor {
             match action {
                 Action::Wait { wake_after_millis } => {
                     self.publish(leader.status(self.clock.now()));
-                    self.wait(&mut leader, commands, &ends_changed, wake_after_millis).await?;
+                    self.wait(&mut leader, commands, &ends_changed, wake_after_millis)
+                        .await?;
                 }
                 Action::Extend { txn, to, extents } => {
                     self.read = self.read.advanced(&extents);
-                    self.send(&to, |_| Request::Extend { txn, extents: extents.clone() }).await;
+                    self.send(&to, |_| Request::Extend {
+                        txn,
+                        extents: extents.clone(),
+                    })
+                    .await;
                     self.report_ready(&mut leader)?;
                 }
                 Action::Stop => {
@@ -172,10 +177,23 @@ impl Actor {
             Action::AllowLoads { to, .. } => self.send(&to, |_| Request::AllowLoads).await,
             Action::Flush { txn, to } => self.send(&to, |_| Request::Flush { txn }).await,
             Action::Store { txn, to } => self.send(&to, |_| Request::Store { txn }).await,
-            Action::StartCommit { txn, to, checkpoint } => {
-                self.send(&to, |_| Request::StartCommit { txn, checkpoint: checkpoint.clone() }).await;
+            Action::StartCommit {
+                txn,
+                to,
+                checkpoint,
+            } => {
+                self.send(&to, |_| Request::StartCommit {
+                    txn,
+                    checkpoint: checkpoint.clone(),
+                })
+                .await;
             }
-            Action::Acknowledge { txn, to, recovery, stored_history } => {
+            Action::Acknowledge {
+                txn,
+                to,
+                recovery,
+                stored_history,
+            } => {
                 let shards = to.keys().copied().collect();
                 self.send(&shards, |shard| Request::Acknowledge {
                     txn,
@@ -222,13 +240,20 @@ impl Actor {
 
     /// Records, for every source, how far one extension may reach.
     fn report_ready(&self, leader: &mut Leader) -> Result<(), SessionError> {
-        let behind = |input: &&Input| *input.journal.ends().borrow() > self.read.next(&input.source);
+        let behind =
+            |input: &&Input| *input.journal.ends().borrow() > self.read.next(&input.source);
         let ready = self.inputs.iter().filter(behind).count().max(1) as u64;
         for input in self.inputs.iter().filter(behind) {
-            let extent = input.journal.extent(self.read.next(&input.source), EXTEND_BYTES / ready);
+            let extent = input
+                .journal
+                .extent(self.read.next(&input.source), EXTEND_BYTES / ready);
             let end = *input.journal.ends().borrow();
             let source = input.source.clone();
-            leader.record(Event::Ready { source, upper: extent.upper, end })?;
+            leader.record(Event::Ready {
+                source,
+                upper: extent.upper,
+                end,
+            })?;
         }
         Ok(())
     }
@@ -254,9 +279,14 @@ impl Actor {
 
     fn publish(&self, status: Status) {
         let left = |input: &Input| {
-            input.journal.ends().borrow().saturating_sub(self.read.next(&input.source))
+            input
+                .journal
+                .ends()
+                .borrow()
+                .saturating_sub(self.read.next(&input.source))
         };
-        self.progress.publish(status, self.inputs.iter().map(left).sum());
+        self.progress
+            .publish(status, self.inputs.iter().map(left).sum());
     }
 
     /// Ends the session, and waits until nothing of it is left.
@@ -271,7 +301,9 @@ impl Actor {
 async fn written(
     writing: &mut Option<BoxFuture<'static, Result<(Record, Revision), RecordsError>>>,
 ) -> Result<(Record, Revision), RecordsError> {
-    let Some(write) = writing else { return std::future::pending().await };
+    let Some(write) = writing else {
+        return std::future::pending().await;
+    };
     let written = write.await;
     *writing = None;
     written

@@ -17,8 +17,8 @@ mod startup;
 mod task;
 
 pub use error::SessionError;
-pub use records::{Applied, Outcome, Reading, Records, RecordsError, TaskSpec};
 pub(crate) use records::source_of;
+pub use records::{Applied, Outcome, Reading, Records, RecordsError, TaskSpec};
 pub(crate) use startup::{TaskContext, TxnDurations};
 pub(crate) use task::Progress;
 pub use task::{SyncNowError, TaskHandle, TaskState, TaskView, Through};

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tidegate_core::{Binding, Record, RecordError, Source};
 use serde_json::Value;
+use tidegate_core::{Binding, Record, RecordError, Source};
 use tidegate_wit::message::{Spec, SpecBinding};
 
 use crate::shard::Window;
@@ -63,20 +63,28 @@ impl Applied {
         for binding in &next.spec.bindings {
             let id = binding_id(binding);
             let mut before = last.iter().flat_map(|last| &last.task.spec.bindings);
-            let changed = before.find(|before| binding_id(before) == id).is_some_and(|before| {
-                before.values != binding.values || before.document != binding.document
-            });
+            let changed = before
+                .find(|before| binding_id(before) == id)
+                .is_some_and(|before| {
+                    before.values != binding.values || before.document != binding.document
+                });
             if changed && !reselected.contains(&id) {
                 reselected.push(id);
             }
         }
-        Applied { task: next.clone(), reselected }
+        Applied {
+            task: next.clone(),
+            reselected,
+        }
     }
 }
 
 /// Returns what makes a binding the same across specs.
 pub fn binding_id(binding: &SpecBinding) -> Binding {
-    Binding { resource: binding.resource_path.clone(), backfill: binding.backfill }
+    Binding {
+        resource: binding.resource_path.clone(),
+        backfill: binding.backfill,
+    }
 }
 
 /// Returns what a binding reads, as frontiers name it.
@@ -133,7 +141,10 @@ pub struct Records {
 impl Records {
     /// Returns the records of a task.
     pub fn new(store: Arc<dyn Store>, task: &str) -> Records {
-        Records { store, task: task.to_owned() }
+        Records {
+            store,
+            task: task.to_owned(),
+        }
     }
 
     /// Lists the tasks that have records.

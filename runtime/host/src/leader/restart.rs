@@ -95,45 +95,75 @@ mod tests {
         };
         let millis = |millis| Decision::Restart(Duration::from_millis(millis));
         let cases = [
-            Case { name: "the first pause is short", inputs: mid, want: millis(500) },
+            Case {
+                name: "the first pause is short",
+                inputs: mid,
+                want: millis(500),
+            },
             Case {
                 name: "pauses double",
-                inputs: Inputs { failures_in_a_row: 4, ..mid },
+                inputs: Inputs {
+                    failures_in_a_row: 4,
+                    ..mid
+                },
                 want: millis(4_000),
             },
             Case {
                 name: "pauses end at a minute, and tries do not end",
-                inputs: Inputs { failures_in_a_row: u32::MAX - 1, ..mid },
+                inputs: Inputs {
+                    failures_in_a_row: u32::MAX - 1,
+                    ..mid
+                },
                 want: millis(60_000),
             },
             Case {
                 name: "a host that ends by itself gives up",
-                inputs: Inputs { failures_in_a_row: TRANSIENT_MAX, until_caught_up: true, ..mid },
+                inputs: Inputs {
+                    failures_in_a_row: TRANSIENT_MAX,
+                    until_caught_up: true,
+                    ..mid
+                },
                 want: Decision::GiveUp,
             },
             Case {
                 name: "a lasting failure is not tried again",
-                inputs: Inputs { failure: Failure::Lasting, ..mid },
+                inputs: Inputs {
+                    failure: Failure::Lasting,
+                    ..mid
+                },
                 want: Decision::GiveUp,
             },
             Case {
                 name: "a fault is tried again",
-                inputs: Inputs { failure: Failure::Fault, ..mid },
+                inputs: Inputs {
+                    failure: Failure::Fault,
+                    ..mid
+                },
                 want: millis(500),
             },
             Case {
                 name: "but not for ever",
-                inputs: Inputs { failure: Failure::Fault, failures_in_a_row: FAULTS_MAX, ..mid },
+                inputs: Inputs {
+                    failure: Failure::Fault,
+                    failures_in_a_row: FAULTS_MAX,
+                    ..mid
+                },
                 want: Decision::GiveUp,
             },
             Case {
                 name: "a fenced owner leaves the task alone",
-                inputs: Inputs { failure: Failure::Fenced, ..mid },
+                inputs: Inputs {
+                    failure: Failure::Fenced,
+                    ..mid
+                },
                 want: Decision::GiveUp,
             },
             Case {
                 name: "a task that is being stopped stays stopped",
-                inputs: Inputs { stopping: true, ..mid },
+                inputs: Inputs {
+                    stopping: true,
+                    ..mid
+                },
                 want: Decision::GiveUp,
             },
         ];

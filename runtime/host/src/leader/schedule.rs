@@ -29,7 +29,10 @@ impl CommitSchedule for Connector {
 /// Returns the hold of open transactions. Tasks with the same jitter text hold
 /// to the same instants.
 pub(crate) fn of_model(schedule: &CompiledSchedule, jitter: &str) -> SeededSchedule {
-    SeededSchedule { schedule: Arc::new(Model(schedule.clone())), seed: seed_of(jitter) }
+    SeededSchedule {
+        schedule: Arc::new(Model(schedule.clone())),
+        seed: seed_of(jitter),
+    }
 }
 
 /// Returns the hold of acknowledgements, if the connector's schedule paces.
@@ -41,5 +44,8 @@ pub(crate) fn of_connector(
         return Ok(None);
     };
     let pacing = CompiledPacing::compile(&schedule)?;
-    Ok(Some(SeededSchedule { schedule: Arc::new(Connector(pacing)), seed: seed_of(jitter) }))
+    Ok(Some(SeededSchedule {
+        schedule: Arc::new(Connector(pacing)),
+        seed: seed_of(jitter),
+    }))
 }

@@ -59,6 +59,7 @@ pub(crate) struct TaskContext {
     pub(crate) component: Component,
     pub(crate) sandbox: SessionConfig,
     pub(crate) durations: TxnDurations,
+    pub(crate) document_bytes_max: usize,
     pub(crate) schedule: Option<CompiledSchedule>,
     pub(crate) journals: Arc<dyn Journals>,
     pub(crate) records: Records,
@@ -86,20 +87,30 @@ impl TaskContext {
             // Nothing is open that would have to be closed.
             () = stopped(commands, &mut queued) => return Ok(Ended::Stopped),
         };
-        let Opening { mut actor, leader, finishing } = opening;
+        let Opening {
+            mut actor,
+            leader,
+            finishing,
+        } = opening;
         self.progress.enter(super::TaskState::Running);
         let led = actor.lead(leader, queued, commands).await;
         let stopping = actor.stopping;
         actor.end().await;
         led?;
-        Ok(if finishing && !stopping { Ended::Finished } else { Ended::Stopped })
+        Ok(if finishing && !stopping {
+            Ended::Finished
+        } else {
+            Ended::Stopped
+        })
     }
 
     async fn open(&mut self) -> Result<Opening, SessionError> {
         let (record, revision) = self.begin().await?;
         let applied = self.records.applied().await?;
         // Replays and staged work make sense only as they were read.
-        let older = applied.as_ref().map(|applied| self.with_config(&applied.task));
+        let older = applied
+            .as_ref()
+            .map(|applied| self.with_config(&applied.task));
         let older = older.filter(|older| record.unfinished().is_some() && *older != self.task);
         let finishing = older.is_some();
         let (applied, mut record, mut revision) = match (applied, finishing) {
@@ -116,12 +127,14 @@ impl TaskContext {
         let ends = ends_of(&inputs);
         let recovered = recover(&record, &core, &[core_opened(&opened)], &ends)?;
         if recovered.record != record {
-            (record, revision) =
-                self.records.put_record(&recovered.record, Some(revision)).await?;
+            (record, revision) = self
+                .records
+                .put_record(&recovered.record, Some(revision))
+                .await?;
         }
 
         let (answer, answers) = mpsc::channel(Shard::ANSWERS_MAX);
-        let config = shard_config(&task, &applied, &record, &inputs)?;
+        let config = shard_config(&task, self.document_bytes_max, &applied, &record, &inputs)?;
         let shard = Shard::start(&self.data, config, connector, answer);
         let leader = Leader::start(core, recovered, ends, self.clock.now());
         let actor = Actor {
@@ -139,7 +152,11 @@ impl TaskContext {
             stopping: false,
             abandoned: false,
         };
-        Ok(Opening { actor, leader, finishing })
+        Ok(Opening {
+            actor,
+            leader,
+            finishing,
+        })
     }
 
     /// Raises the fence before anything else is done: an older session that
@@ -151,7 +168,13 @@ impl TaskContext {
             None => (Record::new(), None),
         };
         let epoch = *self.owner_epoch.get_or_insert(record.fence.owner_epoch + 1);
-        Ok(self.records.put_record(&record.opening(epoch, &layout_of(&self.task.spec)), revision).await?)
+        Ok(self
+            .records
+            .put_record(
+                &record.opening(epoch, &layout_of(&self.task.spec)),
+                revision,
+            )
+            .await?)
     }
 
     /// Returns what was applied, with the endpoint as it is configured now: the
@@ -176,7 +199,11 @@ impl TaskContext {
         let request = ApplyRequest {
             last: applied.as_ref().map(|applied| applied.task.spec.clone()),
             next: self.task.spec.clone(),
-            state: record.states.get(&KeyRange::ALL).cloned().unwrap_or_default(),
+            state: record
+                .states
+                .get(&KeyRange::ALL)
+                .cloned()
+                .unwrap_or_default(),
             dry_run: false,
         };
         // An instance of its own: a connector's session begins with `open`.
@@ -184,7 +211,11 @@ impl TaskContext {
         let answer = connector
             .submit(move |session| Box::pin(async move { session.apply(&request).await }))
             .await;
-        let response = answer.wait().await.ok_or(ShardError::Gone)?.map_err(ShardError::from)?;
+        let response = answer
+            .wait()
+            .await
+            .ok_or(ShardError::Gone)?
+            .map_err(ShardError::from)?;
         connector.end().await;
         for action in &response.actions {
             tracing::info!(task = self.name(), "applied: {action}");
@@ -193,7 +224,8 @@ impl TaskContext {
             Some(patch) => {
                 let mut next = record;
                 let state = next.states.remove(&KeyRange::ALL).unwrap_or_default();
-                next.states.insert(KeyRange::ALL, merge_patch(state, &patch));
+                next.states
+                    .insert(KeyRange::ALL, merge_patch(state, &patch));
                 self.records.put_record(&next, Some(revision)).await?
             }
             None => (record, revision),
@@ -219,7 +251,11 @@ impl TaskContext {
         let request = OpenRequest {
             spec: spec.clone(),
             range: message::KeyRange::FULL,
-            state: record.states.get(&KeyRange::ALL).cloned().unwrap_or_default(),
+            state: record
+                .states
+                .get(&KeyRange::ALL)
+                .cloned()
+                .unwrap_or_default(),
             checkpoint: (!frontier.is_empty()).then(|| frontier.to_checkpoint()),
             fence: message::Fence {
                 epoch: record.fence.owner_epoch,
@@ -251,10 +287,16 @@ impl TaskContext {
                     floor: self.durations.min_millis.unwrap_or(0),
                     ceiling: self.durations.max_millis.unwrap_or(OPEN_MILLIS_MAX),
                 },
-                combiner_bytes: Band { floor: 0, ceiling: COMBINE_BYTES_MAX },
+                combiner_bytes: Band {
+                    floor: 0,
+                    ceiling: COMBINE_BYTES_MAX,
+                },
                 ..Limits::ANY
             },
-            schedule: self.schedule.as_ref().map(|model| schedule::of_model(model, jitter)),
+            schedule: self
+                .schedule
+                .as_ref()
+                .map(|model| schedule::of_model(model, jitter)),
             pacing,
             triggers: false,
             finish_only,
@@ -277,6 +319,7 @@ impl TaskContext {
 /// Returns what the task's only shard works by.
 fn shard_config(
     task: &TaskSpec,
+    document_bytes_max: usize,
     applied: &Applied,
     record: &Record,
     inputs: &[Input],
@@ -298,6 +341,7 @@ fn shard_config(
             journal: input.journal.clone(),
             window: reading.window,
             checker: Arc::new(Checker::new(&reading.schema)?),
+            document_bytes_max,
         });
         max_keys.push(max_key(record, &id, &input.source));
     }

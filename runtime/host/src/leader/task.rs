@@ -119,16 +119,20 @@ impl Progress {
             stored: 0,
             status: None,
         };
-        Progress { view: Arc::new(watch::Sender::new(view)) }
+        Progress {
+            view: Arc::new(watch::Sender::new(view)),
+        }
     }
 
     pub(crate) fn count_reply(&self, reply: &Reply) {
         match reply {
             Reply::Extended(extended) => {
-                self.view.send_modify(|view| view.read += extended.documents);
+                self.view
+                    .send_modify(|view| view.read += extended.documents);
             }
             Reply::Stored { rows } => {
-                self.view.send_modify(|view| view.stored += rows.values().sum::<u64>());
+                self.view
+                    .send_modify(|view| view.stored += rows.values().sum::<u64>());
             }
             _ => {}
         }
@@ -178,7 +182,12 @@ impl TaskHandle {
             commands,
             view: context.progress.view.clone(),
         };
-        let task = Task { context, commands: received, failures_in_a_row: 0, stopping: false };
+        let task = Task {
+            context,
+            commands: received,
+            failures_in_a_row: 0,
+            stopping: false,
+        };
         tokio::spawn(task.run());
         handle
     }
@@ -196,7 +205,12 @@ impl TaskHandle {
     /// Commits what is open and returns when it can be queried.
     pub async fn sync_now(&self, through: Through) -> Result<Figures, SyncNowError> {
         let (answer, done) = oneshot::channel();
-        if self.commands.send(Command::SyncNow { through, answer }).await.is_err() {
+        if self
+            .commands
+            .send(Command::SyncNow { through, answer })
+            .await
+            .is_err()
+        {
             let reason = match &self.view.borrow().state {
                 TaskState::Failed { message } => message.clone(),
                 _ => "it was stopped".to_owned(),
@@ -231,7 +245,9 @@ impl Task {
     async fn run(mut self) {
         let mut after = None;
         let state = loop {
-            self.context.progress.enter(TaskState::Starting { after: after.take() });
+            self.context.progress.enter(TaskState::Starting {
+                after: after.take(),
+            });
             let transactions = self.context.progress.transactions();
             match self.context.session(&mut self.commands).await {
                 Ok(Ended::Stopped) => break TaskState::Stopped,
@@ -245,8 +261,14 @@ impl Task {
                     match self.judge(&error) {
                         Decision::GiveUp => break TaskState::Failed { message },
                         Decision::Restart(pause) => {
-                            tracing::warn!(task = self.context.name(), ?pause, "restarting: {message}");
-                            self.context.progress.enter(TaskState::Starting { after: Some(message.clone()) });
+                            tracing::warn!(
+                                task = self.context.name(),
+                                ?pause,
+                                "restarting: {message}"
+                            );
+                            self.context.progress.enter(TaskState::Starting {
+                                after: Some(message.clone()),
+                            });
                             after = Some(message.clone());
                             if self.pause(pause).await {
                                 break TaskState::Failed { message };
@@ -299,12 +321,23 @@ impl Task {
         let outcome = match &state {
             TaskState::Failed { message } => {
                 tracing::debug!(task = self.context.name(), "gave up: {message}");
-                Outcome { failed: true, message: message.clone(), at_micros: wall_micros() }
+                Outcome {
+                    failed: true,
+                    message: message.clone(),
+                    at_micros: wall_micros(),
+                }
             }
-            _ => Outcome { failed: false, message: String::new(), at_micros: wall_micros() },
+            _ => Outcome {
+                failed: false,
+                message: String::new(),
+                at_micros: wall_micros(),
+            },
         };
         if let Err(error) = self.context.records.put_outcome(&outcome).await {
-            tracing::error!(task = self.context.name(), "cannot record how the task ended: {error}");
+            tracing::error!(
+                task = self.context.name(),
+                "cannot record how the task ended: {error}"
+            );
         }
         self.context.progress.enter(state);
     }

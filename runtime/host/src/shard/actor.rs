@@ -134,7 +134,11 @@ impl Shard {
             answers,
             config,
         };
-        Shard { requests, running: data.spawn(actor.run(received)).abort_handle(), gone }
+        Shard {
+            requests,
+            running: data.spawn(actor.run(received)).abort_handle(),
+            gone,
+        }
     }
 
     /// Sends a message. A shard that has failed says so by its answer.
@@ -178,7 +182,10 @@ impl Actor {
                 Err(error) => Err(self.named(error)),
             };
             let failed = reply.is_err();
-            let report = Reported { shard: self.config.id, reply };
+            let report = Reported {
+                shard: self.config.id,
+                reply,
+            };
             if self.answers.send(report).await.is_err() || failed {
                 break;
             }
@@ -187,8 +194,12 @@ impl Actor {
 
     /// Names the collection of the binding that a connector's fault is about.
     fn named(&self, error: ShardError) -> ShardError {
-        let ShardError::Connector { fault, .. } = error else { return error };
-        let binding = fault.binding.and_then(|it| self.config.plan.bindings.get(it as usize));
+        let ShardError::Connector { fault, .. } = error else {
+            return error;
+        };
+        let binding = fault
+            .binding
+            .and_then(|it| self.config.plan.bindings.get(it as usize));
         let collection = binding.map(|binding| binding.collection.clone());
         ShardError::Connector { fault, collection }
     }
@@ -203,12 +214,19 @@ impl Actor {
             }
             Request::Flush { txn } => (txn, self.flush().await?),
             Request::Store { txn } => (txn, self.store().await?),
-            Request::StartCommit { txn, checkpoint } => {
-                (txn, self.start_commit(checkpoint).await?)
-            }
-            Request::Acknowledge { txn, patch, recovery, stored_history } => {
+            Request::StartCommit { txn, checkpoint } => (txn, self.start_commit(checkpoint).await?),
+            Request::Acknowledge {
+                txn,
+                patch,
+                recovery,
+                stored_history,
+            } => {
                 let patches = patch.into_iter().collect();
-                let request = AcknowledgeRequest { patches, recovery, stored_counts: stored_history };
+                let request = AcknowledgeRequest {
+                    patches,
+                    recovery,
+                    stored_counts: stored_history,
+                };
                 self.acknowledge(txn, request).await;
                 return Ok(None);
             }
@@ -219,7 +237,11 @@ impl Actor {
     fn combiner(&mut self) -> &mut Combiner {
         let config = &self.config;
         self.combiner.get_or_insert_with(|| {
-            Combiner::new(config.plan.clone(), config.max_keys.clone(), config.gauges.clone())
+            Combiner::new(
+                config.plan.clone(),
+                config.max_keys.clone(),
+                config.gauges.clone(),
+            )
         })
     }
 
@@ -248,8 +270,9 @@ impl Actor {
         let combiner = self.combiner();
         extended.combiner_bytes = combiner.bytes();
         let max_keys = (0..).zip(combiner.max_keys());
-        extended.max_keys =
-            max_keys.filter_map(|(binding, key)| Some((binding, Key(key?)))).collect();
+        extended.max_keys = max_keys
+            .filter_map(|(binding, key)| Some((binding, Key(key?))))
+            .collect();
         Ok(Reply::Extended(extended))
     }
 
@@ -305,7 +328,11 @@ impl Actor {
     async fn store(&mut self) -> Result<Reply, ShardError> {
         let combiner = self.combiner();
         let max_keys = combiner.max_keys();
-        let mut drain = self.combiner.take().expect("it was just made sure of").drain();
+        let mut drain = self
+            .combiner
+            .take()
+            .expect("it was just made sure of")
+            .drain();
         self.loads_allowed = false;
         let mut storing: Option<Answer<()>> = None;
         while let Some(batch) = drain.next_batch()? {
@@ -323,7 +350,9 @@ impl Actor {
         self.config.max_keys = max_keys;
         let counts = (0..).zip(drain.counts());
         let rows = counts.map(|(binding, counts)| (binding, counts.stored + counts.deleted));
-        Ok(Reply::Stored { rows: rows.filter(|(_, rows)| *rows > 0).collect() })
+        Ok(Reply::Stored {
+            rows: rows.filter(|(_, rows)| *rows > 0).collect(),
+        })
     }
 
     async fn start_commit(&mut self, checkpoint: String) -> Result<Reply, ShardError> {

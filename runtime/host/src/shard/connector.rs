@@ -62,7 +62,10 @@ impl Connector {
         config: SessionConfig,
     ) -> Result<Connector, Fault> {
         let (stop, stopped) = StopHandle::new();
-        let config = SessionConfig { stop: stopped, ..config };
+        let config = SessionConfig {
+            stop: stopped,
+            ..config
+        };
         let (alive, gone) = watch::channel(());
         let (calls, mut received) = mpsc::channel::<Call>(CALLS_MAX);
         let (started, starting) = oneshot::channel();
@@ -84,9 +87,15 @@ impl Connector {
                 }
             }
         });
-        let connector =
-            Connector { calls, running: running.abort_handle(), stop, gone: Gone(gone) };
-        let started = starting.await.expect("the data runtime outlives the control runtime");
+        let connector = Connector {
+            calls,
+            running: running.abort_handle(),
+            stop,
+            gone: Gone(gone),
+        };
+        let started = starting
+            .await
+            .expect("the data runtime outlives the control runtime");
         started.map(|()| connector)
     }
 

@@ -38,6 +38,21 @@ pub enum ShardError {
         /// What does not fit.
         violation: Violation,
     },
+    /// A document is larger than the task takes.
+    #[error(
+        "document {offset} of collection {collection} has {bytes} bytes, and the task's limit is \
+         {limit}: raise the limit `document`, or bind with a later notBefore"
+    )]
+    DocumentSize {
+        /// The collection.
+        collection: String,
+        /// The document's offset.
+        offset: u64,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -48,7 +63,10 @@ pub enum ShardError {
 
 impl From<Fault> for ShardError {
     fn from(fault: Fault) -> ShardError {
-        ShardError::Connector { fault, collection: None }
+        ShardError::Connector {
+            fault,
+            collection: None,
+        }
     }
 }
 
@@ -72,6 +90,7 @@ impl ShardError {
             ShardError::Combine(CombineError::Document(_))
             | ShardError::Plan(_)
             | ShardError::Schema { .. }
+            | ShardError::DocumentSize { .. }
             | ShardError::Journal(_) => Failure::Lasting,
             ShardError::Combine(_) | ShardError::Gone => Failure::Fault,
         }

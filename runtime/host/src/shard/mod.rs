@@ -14,5 +14,5 @@ mod reader;
 pub use actor::{Reported, Request, Shard, ShardConfig};
 pub use connector::{Answer, Connector};
 pub use error::ShardError;
-pub use reader::Window;
 pub(crate) use reader::Reader;
+pub use reader::Window;

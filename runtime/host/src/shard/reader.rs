@@ -43,6 +43,8 @@ pub(crate) struct Reader {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) window: Window,
     pub(crate) checker: Arc<Checker>,
+    /// The largest document that the task takes, in bytes.
+    pub(crate) document_bytes_max: usize,
 }
 
 impl Reader {
@@ -64,20 +66,33 @@ impl Reader {
     /// Iterates the documents of a batch that the binding takes.
     pub(crate) fn documents<'a>(&self, batch: &'a Batch) -> impl Iterator<Item = Document<'a>> {
         let window = self.window;
-        let within = batch.frames().filter(move |frame| window.contains(frame.clock));
+        let within = batch
+            .frames()
+            .filter(move |frame| window.contains(frame.clock));
         within.flat_map(|frame| frame.documents())
     }
 
-    /// Checks a document unless it was checked against this very schema.
+    /// Checks a document's size, and that it fits the schema unless it was
+    /// checked against this very one.
     pub(crate) fn check(&self, document: &Document<'_>) -> Result<(), ShardError> {
+        if document.bytes.len() > self.document_bytes_max {
+            return Err(ShardError::DocumentSize {
+                collection: self.journal.collection().to_owned(),
+                offset: document.offset,
+                bytes: document.bytes.len(),
+                limit: self.document_bytes_max,
+            });
+        }
         if document.schema == self.checker.fingerprint() {
             return Ok(());
         }
-        self.checker.check(document.bytes).map_err(|violation| ShardError::Schema {
-            collection: self.journal.collection().to_owned(),
-            offset: document.offset,
-            violation,
-        })
+        self.checker
+            .check(document.bytes)
+            .map_err(|violation| ShardError::Schema {
+                collection: self.journal.collection().to_owned(),
+                offset: document.offset,
+                violation,
+            })
     }
 }
 
@@ -87,7 +102,10 @@ mod tests {
 
     #[test]
     fn a_window_takes_its_start_and_not_its_end() {
-        let window = Window { not_before: Some(10), not_after: Some(20) };
+        let window = Window {
+            not_before: Some(10),
+            not_after: Some(20),
+        };
         let taken: Vec<i64> = (8..23).filter(|clock| window.contains(*clock)).collect();
         assert_eq!(taken, (10..20).collect::<Vec<_>>());
         assert!(Window::default().contains(i64::MIN));

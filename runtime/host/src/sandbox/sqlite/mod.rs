@@ -130,12 +130,17 @@ impl Host for Guest {
             Err(denial) => return Ok(Err(denial.into())),
         };
         let Limits {
-            import, query_bytes, ..
+            import,
+            query_bytes,
+            ..
         } = self.limits;
         let open = || Database::open(&file, query_bytes, interrupt.clone());
         match patiently(open, "sqlite.open", import, &interrupt).await? {
             Ok(database) => Ok(Ok(self.table.push(database)?)),
-            Err(error) => Ok(Err(error)),
+            Err(error) => {
+                let message = format!("{path}: {}", error.message);
+                Ok(Err(GuestError { message, ..error }))
+            }
         }
     }
 }
