@@ -170,7 +170,10 @@ mod tests {
             cache_directory: Some(file.path().join("cache")),
         };
         let error = Engine::new(&config).err().unwrap().to_string();
-        assert!(error.contains("cache") && error.contains("writable"), "{error}");
+        assert!(
+            error.contains("cache") && error.contains("writable"),
+            "{error}"
+        );
     }
 
     #[test]

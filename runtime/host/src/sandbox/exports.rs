@@ -87,6 +87,7 @@ pub(super) async fn call<Params, Return>(
 ) -> wasmtime::Result<Return>
 where
     Params: ComponentNamedList + Lower + Send + Sync,
+    Return: 'static,
     (Return,): ComponentNamedList + Lift + Send + Sync,
 {
     let function = instance.get_typed_func::<Params, (Return,)>(&mut store, index)?;

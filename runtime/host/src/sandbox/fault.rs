@@ -279,7 +279,10 @@ mod tests {
             "task acme/orders: store of binding 1: a document cannot be stored: \
              the value is too long; binding 1; key [7]; field note"
         );
-        let exceeded = MemoryExceeded { limit: 9, asked: 10 };
+        let exceeded = MemoryExceeded {
+            limit: 9,
+            asked: 10,
+        };
         let kind = FaultKind::of_engine(&exceeded.into(), String::new());
         assert_eq!(
             fault(None, kind),

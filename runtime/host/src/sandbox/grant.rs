@@ -97,7 +97,10 @@ pub enum Denial {
         class: &'static str,
     },
     /// No grant has the path.
-    #[error("the file {path} is not in a granted directory; {}", Granted(granted, "directory"))]
+    #[error(
+        "the file {path} is not in a granted directory; {}",
+        Granted(granted, "directory")
+    )]
     Path {
         /// What was to be opened, as the guest wrote it.
         path: String,
@@ -537,11 +540,7 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// Grants what a configured path names: itself, or a file's parent.
-fn directory_of(
-    text: &str,
-    base: &Path,
-    is_directory: &dyn Fn(&Path) -> bool,
-) -> DirectoryGrant {
+fn directory_of(text: &str, base: &Path, is_directory: &dyn Fn(&Path) -> bool) -> DirectoryGrant {
     let path = Path::new(text);
     let ends_open = matches!(
         path.components().next_back(),
@@ -648,7 +647,10 @@ mod tests {
         assert_eq!(wide, Ok(want.into()));
         for bad in ["*:1", "ex*mple.com:1", "*.:x", "db"] {
             let error = network(config.clone(), Some(&[bad])).unwrap_err();
-            assert!(error.contains("allow.network") && error.contains(bad), "{error}");
+            assert!(
+                error.contains("allow.network") && error.contains(bad),
+                "{error}"
+            );
         }
     }
 

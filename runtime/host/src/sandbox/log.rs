@@ -60,13 +60,19 @@ pub type LogSink = Arc<dyn Fn(LogLine) + Send + Sync>;
 
 /// Returns a sink into the host's own log.
 pub fn tracing_sink() -> LogSink {
-    Arc::new(|LogLine { task, level, message }| match level {
-        LogLevel::Error => tracing::error!(target: "connector", %task, "{message}"),
-        LogLevel::Warn => tracing::warn!(target: "connector", %task, "{message}"),
-        LogLevel::Info => tracing::info!(target: "connector", %task, "{message}"),
-        LogLevel::Debug => tracing::debug!(target: "connector", %task, "{message}"),
-        LogLevel::Trace => tracing::trace!(target: "connector", %task, "{message}"),
-    })
+    Arc::new(
+        |LogLine {
+             task,
+             level,
+             message,
+         }| match level {
+            LogLevel::Error => tracing::error!(target: "connector", %task, "{message}"),
+            LogLevel::Warn => tracing::warn!(target: "connector", %task, "{message}"),
+            LogLevel::Info => tracing::info!(target: "connector", %task, "{message}"),
+            LogLevel::Debug => tracing::debug!(target: "connector", %task, "{message}"),
+            LogLevel::Trace => tracing::trace!(target: "connector", %task, "{message}"),
+        },
+    )
 }
 
 /// The log of one session.
@@ -406,7 +412,13 @@ mod tests {
         };
         let (log, lines) = log(&limits);
         let stream = LineStream::stdout(log.clone());
-        for part in [&b"one\ntw"[..], b"o\n\n", b"long, ", b"longer\n", b"\xff rest"] {
+        for part in [
+            &b"one\ntw"[..],
+            b"o\n\n",
+            b"long, ",
+            b"longer\n",
+            b"\xff rest",
+        ] {
             stream.write_bytes(part);
         }
         drop(stream.clone());

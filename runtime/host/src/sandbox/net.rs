@@ -39,7 +39,10 @@ impl Connection {
         self.stream.as_mut().ok_or_else(|| {
             error(
                 ErrorKind::Internal,
-                format!("the connection to {} was closed by a failed TLS handshake", self.address),
+                format!(
+                    "the connection to {} was closed by a failed TLS handshake",
+                    self.address
+                ),
             )
         })
     }
@@ -79,7 +82,10 @@ impl Connection {
         let name = tls::server_name(&options.server_name)
             .map_err(|refused| error(ErrorKind::Config, refused.to_string()))?;
         let Some(Stream::Plain(plain)) = self.stream.take() else {
-            return Err(error(ErrorKind::Internal, "the connection is closed".into()));
+            return Err(error(
+                ErrorKind::Internal,
+                "the connection is closed".into(),
+            ));
         };
         match connector.connect(name, plain).await {
             Ok(stream) => {

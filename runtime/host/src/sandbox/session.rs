@@ -89,7 +89,11 @@ impl Session {
         config: SessionConfig,
     ) -> Result<Session, Fault> {
         let watchdog = Arc::new(Watchdog::default());
-        let log = Arc::new(GuestLog::new(&config.task, &config.limits, config.log.clone()));
+        let log = Arc::new(GuestLog::new(
+            &config.task,
+            &config.limits,
+            config.log.clone(),
+        ));
         let guest = Guest::new(&config, watchdog.clone(), log.clone());
         let mut session = Session {
             task: config.task,
@@ -100,9 +104,8 @@ impl Session {
             component: component.clone(),
             live: None,
         };
-        let guest = guest.map_err(|error| {
-            session.fault(Call::Start, None, FaultKind::Grant(Arc::new(error)))
-        })?;
+        let guest = guest
+            .map_err(|error| session.fault(Call::Start, None, FaultKind::Grant(Arc::new(error))))?;
         let mut store = session.new_store(guest);
         let pre = component.pre();
         let instance = {
@@ -158,7 +161,8 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn apply(&mut self, request: &ApplyRequest) -> Result<ApplyResponse, Fault> {
-        self.ask(Call::Apply, self.component.exports().apply, request).await
+        self.ask(Call::Apply, self.component.exports().apply, request)
+            .await
     }
 
     /// Starts transactions, and fences every earlier session.
@@ -167,7 +171,8 @@ impl Session {
     ///
     /// A fault, which ends the session.
     pub async fn open(&mut self, request: &OpenRequest) -> Result<OpenResponse, Fault> {
-        self.ask(Call::Open, self.component.exports().open, request).await
+        self.ask(Call::Open, self.component.exports().open, request)
+            .await
     }
 
     /// Asks for documents by key: a batch of keys to a batch of loaded.
@@ -236,8 +241,12 @@ impl Session {
         &mut self,
         request: &AcknowledgeRequest,
     ) -> Result<AcknowledgeResponse, Fault> {
-        self.ask(Call::Acknowledge, self.component.exports().acknowledge, request)
-            .await
+        self.ask(
+            Call::Acknowledge,
+            self.component.exports().acknowledge,
+            request,
+        )
+        .await
     }
 
     /// Makes a call with a JSON request and a JSON response.
@@ -297,7 +306,7 @@ impl Session {
 
     /// Runs something of the guest's to its end, or to the end of its time.
     async fn watch<T>(
-        &self,
+        &mut self,
         call: Call,
         binding: Option<u32>,
         future: Pin<&mut (impl Future<Output = wasmtime::Result<T>> + Send)>,

@@ -97,7 +97,10 @@ async fn an_answer_that_does_not_parse_is_a_protocol_fault() {
     let fault = session.open(&request).await.unwrap_err();
     let text = fault.to_string();
     assert!(matches!(fault.kind, FaultKind::Protocol { .. }), "{text}");
-    assert!(text.contains("open") && text.contains("authority"), "{text}");
+    assert!(
+        text.contains("open") && text.contains("authority"),
+        "{text}"
+    );
     assert!(session.is_finished());
 
     let mut session = component().start(config()).await.unwrap();
@@ -150,7 +153,10 @@ async fn the_guests_own_error_arrives_whole() {
     };
     assert_eq!(error.kind, ErrorKind::Transient);
     assert_eq!(error.message, "no such row");
-    assert_eq!((error.binding, error.key, error.field), (Some(FAIL), None, None));
+    assert_eq!(
+        (error.binding, error.key, error.field),
+        (Some(FAIL), None, None)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,7 +169,10 @@ async fn a_stuck_guest_ends_at_its_deadline() {
     };
     let ((spin, spun), (sleep, slept)) =
         tokio::join!(fault(limited(), SPIN), fault(limited(), SLEEP));
-    assert!(matches!(spin.kind, FaultKind::ComputeTimeout(DEADLINE)), "{spin}");
+    assert!(
+        matches!(spin.kind, FaultKind::ComputeTimeout(DEADLINE)),
+        "{spin}"
+    );
     assert!(sleep.to_string().contains("wasi:io/poll"), "{sleep}");
     let expected = DEADLINE..2 * DEADLINE;
     assert!(expected.contains(&spun), "{spun:?}");
@@ -244,7 +253,10 @@ async fn a_directory_that_is_not_there_is_a_fault_of_the_start() {
     let fault = component().start(config).await.err().unwrap();
     let text = fault.to_string();
     assert!(matches!(fault.kind, FaultKind::Grant(_)), "{text}");
-    assert!(text.contains("/nonexistent/place") && text.contains("create it"), "{text}");
+    assert!(
+        text.contains("/nonexistent/place") && text.contains("create it"),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

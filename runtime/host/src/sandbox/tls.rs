@@ -83,8 +83,7 @@ fn authorities(ca: Option<&str>) -> Result<Arc<RootCertStore>, TlsError> {
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        let certificate =
-            certificate.map_err(|error| TlsError::Authority(error.to_string()))?;
+        let certificate = certificate.map_err(|error| TlsError::Authority(error.to_string()))?;
         roots
             .add(certificate)
             .map_err(|error| TlsError::Authority(error.to_string()))?;
@@ -166,8 +165,7 @@ mod tests {
     fn server() -> (String, TlsAcceptor) {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority =
-            CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["db".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &authority).unwrap();
@@ -230,7 +228,11 @@ mod tests {
 
     #[test]
     fn authorities_and_names_that_cannot_be_read_are_refused() {
-        for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+        for pem in [
+            "",
+            "nonsense",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
             let error = connector(Verify::Full, Some(pem)).err().unwrap();
             assert!(error.to_string().contains("PEM"), "{error}");
         }

@@ -70,7 +70,9 @@ pub(super) enum Interruption {
 
 impl Watchdog {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nothing panics while it holds this lock")
+        self.0
+            .lock()
+            .expect("nothing panics while it holds this lock")
     }
 
     /// Notes that the guest called an import, or that the host called the

@@ -72,8 +72,7 @@ fn is_allowed(action: &AuthAction<'_>) -> bool {
             pragma_value,
         } => {
             let name = pragma_name.to_ascii_lowercase();
-            PRAGMAS.contains(&&*name)
-                || (pragma_value.is_none() && PRAGMAS_READ.contains(&&*name))
+            PRAGMAS.contains(&&*name) || (pragma_value.is_none() && PRAGMAS_READ.contains(&&*name))
         }
         AuthAction::Unknown { .. } => false,
         _ => true,

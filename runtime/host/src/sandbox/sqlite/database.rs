@@ -253,9 +253,9 @@ impl From<rusqlite::Error> for Failure {
             Sqlite::SqliteFailure(code, message) => {
                 by_code(code.code, message.clone().unwrap_or(code.to_string()))
             }
-            Sqlite::SqlInputError { error, msg, sql, .. } => {
-                by_code(error.code, format!("{msg} (in: {sql})"))
-            }
+            Sqlite::SqlInputError {
+                error, msg, sql, ..
+            } => by_code(error.code, format!("{msg} (in: {sql})")),
             Sqlite::ToSqlConversionFailure(source) if source.is::<Unstorable>() => {
                 fail(ErrorKind::Document, source.to_string())
             }
@@ -297,7 +297,9 @@ fn by_code(code: Code, message: String) -> Failure {
         Code::TooBig => fail(ErrorKind::Document, message),
         Code::AuthorizationForStatementDenied => fail(
             ErrorKind::Internal,
-            format!("a connector may not attach files, load extensions or set this pragma: {message}"),
+            format!(
+                "a connector may not attach files, load extensions or set this pragma: {message}"
+            ),
         ),
         _ if is_missing(&message) => fail(ErrorKind::Schema, message),
         _ => fail(ErrorKind::Internal, message),

@@ -130,7 +130,9 @@ impl Host for Guest {
             Err(denial) => return Ok(Err(denial.into())),
         };
         let Limits {
-            import, query_bytes, ..
+            import,
+            query_bytes,
+            ..
         } = self.limits;
         let open = || Database::open(&file, query_bytes, interrupt.clone());
         match patiently(open, "sqlite.open", import, &interrupt).await? {

@@ -133,17 +133,41 @@ fn many_rows_are_one_call() {
 fn mistakes_are_told_apart() {
     let file = file();
     let mut database = open(&file.path);
-    run(&mut database, "create table t (id integer primary key not null)").unwrap();
+    run(
+        &mut database,
+        "create table t (id integer primary key not null)",
+    )
+    .unwrap();
     run(&mut database, "insert into t values (1)").unwrap();
     let cases = [
         ("insert into t values (1)", ErrorKind::Schema, "UNIQUE"),
-        ("insert into u values (1)", ErrorKind::Schema, "no such table"),
+        (
+            "insert into u values (1)",
+            ErrorKind::Schema,
+            "no such table",
+        ),
         ("update t set v = 1", ErrorKind::Schema, "no such column"),
-        ("insert into t (v) values (1)", ErrorKind::Schema, "no column named"),
-        ("inser into t values (1)", ErrorKind::Internal, "syntax error"),
+        (
+            "insert into t (v) values (1)",
+            ErrorKind::Schema,
+            "no column named",
+        ),
+        (
+            "inser into t values (1)",
+            ErrorKind::Internal,
+            "syntax error",
+        ),
         ("select 1", ErrorKind::Internal, "`query`"),
-        ("begin; commit", ErrorKind::Internal, "more than one statement"),
-        ("insert into t values (?)", ErrorKind::Internal, "takes 1 parameters"),
+        (
+            "begin; commit",
+            ErrorKind::Internal,
+            "more than one statement",
+        ),
+        (
+            "insert into t values (?)",
+            ErrorKind::Internal,
+            "takes 1 parameters",
+        ),
     ];
     for (sql, kind, want) in cases {
         let (found, message) = failed(run(&mut database, sql));
@@ -194,7 +218,9 @@ fn what_reaches_outside_or_weakens_durability_is_refused() {
         "pragma wal_checkpoint",
         "create temp table u (a)",
     ] {
-        database.query(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        database
+            .query(sql, &[])
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
     let value = |database: &mut Database, sql| {
         let found = database.query(sql, &[]).unwrap();

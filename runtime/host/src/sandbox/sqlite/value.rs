@@ -24,15 +24,17 @@ impl ToSql for Parameter<'_> {
             Element::Double(value) => ValueRef::Real(*value),
             Element::String(text) => ValueRef::Text(text.as_bytes()),
             Element::Bytes(Bytes(bytes)) => ValueRef::Blob(bytes),
-            Element::BigInt(value) => return Err(refuse(format!(
-                "the integer {value} has more than 64 bits, and SQLite holds no larger one; \
+            Element::BigInt(value) => {
+                return Err(refuse(format!(
+                    "the integer {value} has more than 64 bits, and SQLite holds no larger one; \
                  store it as text"
-            ))),
+                )));
+            }
             Element::Tuple(_) | Element::Versionstamp(_) => {
                 return Err(refuse("a row has no nested tuples".into()));
             }
         };
-        Ok(value.into())
+        Ok(ToSqlOutput::Borrowed(value))
     }
 }
 
@@ -64,7 +66,9 @@ pub(super) fn pack_row(row: &Row<'_>, columns: usize, out: &mut Vec<u8>) -> rusq
                 Err(_) => {
                     let kind = rusqlite::types::Type::Text;
                     let error = Box::new(NotText { column });
-                    return Err(rusqlite::Error::FromSqlConversionFailure(column, kind, error));
+                    return Err(rusqlite::Error::FromSqlConversionFailure(
+                        column, kind, error,
+                    ));
                 }
             },
             ValueRef::Blob(bytes) => Element::Bytes(Bytes(Cow::Borrowed(bytes))),
