@@ -13,6 +13,9 @@ use tidegate_tests::workspace::Workspace;
 /// Room for the files of an idle host, and for a part of the input.
 const SMALL_DISK: &str = "6m";
 
+/// Too little for the table of all documents.
+const SMALLER_DISK: &str = "2m";
+
 /// The largest file that the host may write, in blocks of 512 bytes: as good as
 /// a full disk, for those who may not mount one.
 const SMALL_FILES: u32 = 1_000;
@@ -22,7 +25,7 @@ struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts one, where that is allowed.
-    fn mount(at: &Path) -> Option<SmallDisk> {
+    fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
         std::fs::create_dir_all(at).expect("a directory can be made");
         let mut mount = Command::new("mount");
         mount
@@ -30,7 +33,7 @@ impl SmallDisk {
                 "-t",
                 "tmpfs",
                 "-o",
-                &format!("size={SMALL_DISK}"),
+                &format!("size={size}"),
                 "tidegate-tests",
             ])
             .arg(at);
@@ -87,7 +90,7 @@ fn a_full_disk_under_the_journal_loses_nothing() {
     let lines = lines();
     let workspace = workspace("rows.db");
     workspace.write_lines("sales.ndjson", &lines);
-    let disk = SmallDisk::mount(&workspace.path("small"));
+    let disk = SmallDisk::mount(&workspace.path("small"), SMALL_DISK);
     let run = || {
         let dir = workspace.path("small/data");
         workspace
@@ -113,7 +116,7 @@ fn a_full_disk_under_the_destination_loses_nothing() {
     let lines = lines();
     let workspace = workspace("small/rows.db");
     workspace.write_lines("sales.ndjson", &lines);
-    let Some(disk) = SmallDisk::mount(&workspace.path("small")) else {
+    let Some(disk) = SmallDisk::mount(&workspace.path("small"), SMALLER_DISK) else {
         // A limit on file sizes would stop the journal first, which is the other test.
         println!("nothing can be mounted here: the destination's disk is not filled");
         return;

@@ -16,9 +16,6 @@ const DEADLINE: Duration = Duration::from_secs(2);
 /// When the error must be there at the latest.
 const DEADLINE_MAX: Duration = Duration::from_secs(4);
 
-/// How long a stop may take when a connector is stuck.
-const STOP_MAX: Duration = Duration::from_secs(3);
-
 /// A sleep that no test waits for.
 const TEN_MINUTES: u64 = 600_000;
 
@@ -174,64 +171,4 @@ fn c18_a_stuck_connector_runs_into_its_deadline_and_a_slow_one_does_not() {
         "{}",
         host.stderr()
     );
-}
-
-#[test]
-fn c18_a_stop_ends_stuck_connectors_at_once() {
-    let server = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    let silent = server.local_addr().expect("it is bound").to_string();
-    for (name, fault) in [
-        ("spins", json!({ "kind": "spin", "call": "store" })),
-        (
-            "sleeps",
-            json!({ "kind": "sleep", "call": "store", "milliseconds": TEN_MINUTES }),
-        ),
-        (
-            "hangs",
-            json!({ "kind": "hangNet", "call": "store", "address": silent }),
-        ),
-        (
-            "waits",
-            json!({ "kind": "slow", "call": "store", "milliseconds": TEN_MINUTES }),
-        ),
-    ] {
-        println!("{name}");
-        let catalog = collection(order_schema())
-            .task("acmeCo/stuck", faulty("stuck.db", &fault))
-            .task(
-                "acmeCo/healthy",
-                Task::sqlite("healthy.db").table(ORDERS, "orders"),
-            );
-        let workspace = Workspace::with(&catalog);
-        workspace.write_lines("orders.ndjson", [r#"{"id":1}"#]);
-        for signals in [1, 2] {
-            let mut host = workspace.run().input(ORDERS, "orders.ndjson").start();
-            wait_for_rows(&workspace, &mut host, "healthy.db", "1");
-            let stopped = Instant::now();
-            for _ in 0..signals {
-                host.signal("TERM");
-            }
-            let finished = host.finish_within(RUN_MAX);
-            let took = stopped.elapsed();
-            assert!(
-                took < STOP_MAX,
-                "{name}: {took:?} after {signals} signals: {}",
-                finished.stderr
-            );
-        }
-        // What was interrupted is finished by a connector that is well.
-        let catalog =
-            collection(order_schema()).task("acmeCo/stuck", faulty("stuck.db", &Value::Null));
-        workspace.catalog(&catalog);
-        workspace
-            .run()
-            .until_caught_up()
-            .start()
-            .finish()
-            .succeeded();
-        assert_eq!(
-            table::ask(&workspace.path("stuck.db"), "SELECT id FROM orders"),
-            "1"
-        );
-    }
 }

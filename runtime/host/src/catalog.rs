@@ -144,7 +144,7 @@ async fn validate(
 fn connector_fault(fault: Fault) -> ConnectorFault {
     match &fault.kind {
         FaultKind::Error(error) => ConnectorFault::Refused {
-            message: error.message.clone(),
+            message: fault.to_string(),
             binding: error.binding.map(|binding| binding as usize),
         },
         _ => ConnectorFault::Failed {

@@ -29,8 +29,11 @@ const VALUE_SHOWN_CHARS: usize = 60;
 /// Compiled schemas of connectors, by what was chosen in them: ten thousand tasks share a handful.
 #[derive(Default)]
 pub(crate) struct Schemas {
-    compiled: BTreeMap<(ComponentRef, bool, Vec<String>), Result<Arc<Validator>, String>>,
+    compiled: BTreeMap<Chosen, Result<Arc<Validator>, String>>,
 }
+
+/// A connector, whether its config or its resource schema, and what was chosen in it.
+type Chosen = (ComponentRef, bool, Vec<String>);
 
 /// What a configuration is checked against.
 pub(crate) struct CheckedConfig<'c> {

@@ -283,7 +283,12 @@ impl Task {
 
     /// Puts an error into words, under the task's name.
     fn describe(&self, error: &SessionError) -> String {
-        let text = with_causes(error);
+        // One line: what reads logs reads lines.
+        let text = with_causes(error)
+            .split('\n')
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ");
         let task = format!("task {}: ", self.context.name());
         match text.starts_with(&task) {
             true => text,
