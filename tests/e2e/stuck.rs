@@ -40,65 +40,6 @@ fn wait_for_rows(workspace: &Workspace, host: &mut Host, file: &str, rows: &str)
 }
 
 #[test]
-fn c17_a_connector_that_crashed_is_finished_and_its_task_is_not() {
-    let catalog = |fault: Value| {
-        let other = json!({ "source": ORDERS, "resource": { "table": "other" } });
-        collection(text_keys())
-            .task(
-                "acmeCo/crashing",
-                faulty("crashing.db", &fault).binding(other),
-            )
-            .task(
-                "acmeCo/other",
-                Task::sqlite("other.db").table(ORDERS, "orders"),
-            )
-    };
-    let boom = json!({ "kind": "panic", "call": "store", "onDocument": "boom" });
-    let workspace = Workspace::with(&catalog(boom));
-    workspace.append_lines("orders.ndjson", [r#"{"id":"a"}"#]);
-    let mut host = workspace.run().input(ORDERS, "orders.ndjson").start();
-    wait_for_rows(&workspace, &mut host, "crashing.db", "a");
-
-    workspace.append_lines("orders.ndjson", [r#"{"id":"boom"}"#]);
-    host.wait_for_line("that the connector crashed", RUN_MAX, |line| {
-        line.contains("acmeCo/crashing: store of binding 0")
-            && line.contains("told to panic in Store")
-    });
-    wait_for_rows(&workspace, &mut host, "other.db", "a\nboom");
-    host.wait_for_line("that the task has failed", RUN_MAX, |line| {
-        line.contains("acmeCo/crashing") && line.contains("failed")
-    });
-    workspace.append_lines("orders.ndjson", [r#"{"id":"c"}"#]);
-    wait_for_rows(&workspace, &mut host, "other.db", "a\nboom\nc");
-    host.signal("TERM");
-    let finished = host.finish().ended_with(1);
-    finished.says(&[
-        "told to panic in Store",
-        "store of binding 0",
-        "report it to its author",
-    ]);
-    assert_eq!(
-        table::ask(&workspace.path("crashing.db"), "SELECT id FROM orders"),
-        "a"
-    );
-
-    workspace.catalog(&catalog(Value::Null));
-    workspace
-        .run()
-        .input(ORDERS, "orders.ndjson")
-        .until_caught_up()
-        .start()
-        .finish()
-        .succeeded();
-    let rows = "SELECT id FROM orders ORDER BY id";
-    assert_eq!(
-        table::ask(&workspace.path("crashing.db"), rows),
-        "a\nboom\nc"
-    );
-    assert_eq!(table::ask(&workspace.path("other.db"), rows), "a\nboom\nc");
-}
-
-#[test]
 fn c18_a_stuck_connector_runs_into_its_deadline_and_a_slow_one_does_not() {
     let server = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let silent = server.local_addr().expect("it is bound").to_string();

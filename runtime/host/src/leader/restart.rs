@@ -22,8 +22,9 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub const FAULTS_MAX: u32 = 3;
 
 /// How many sessions in a row may end in something that passes, when the host
-/// is to end by itself: minutes, not hours, of a destination that is away.
-pub const TRANSIENT_MAX: u32 = 8;
+/// is to end by itself: a quarter of a minute of a destination that is away, as
+/// somebody waits for the command.
+pub const TRANSIENT_MAX: u32 = 6;
 
 /// What kind of failure ended a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
