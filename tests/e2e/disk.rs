@@ -110,3 +110,27 @@ fn a_full_disk_under_the_journal_loses_nothing() {
     run().start().finish().succeeded();
     holds(&workspace, "rows.db", &lines);
 }
+
+#[test]
+fn a_full_disk_under_the_destination_loses_nothing() {
+    let lines = lines();
+    let workspace = workspace("small/rows.db");
+    workspace.write_lines("sales.ndjson", &lines);
+    let Some(disk) = SmallDisk::mount(&workspace.path("small"), SMALLER_DISK) else {
+        // A limit on file sizes would stop the journal first, which is the other test.
+        println!("nothing can be mounted here: the destination's disk is not filled");
+        return;
+    };
+    let run = || {
+        workspace
+            .run()
+            .input(SALES, "sales.ndjson")
+            .until_caught_up()
+            .start()
+            .finish()
+    };
+    run().ended_with(1).says(&["acmeCo/rows", "full"]);
+    disk.grow();
+    run().succeeded();
+    holds(&workspace, "small/rows.db", &lines);
+}

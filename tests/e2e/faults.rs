@@ -184,6 +184,68 @@ impl Lines {
     }
 }
 
+#[test]
+fn each_fault_at_each_call_is_an_error_of_its_task_alone() {
+    let (_server, silent) = silent_server();
+    let cases: Vec<Case> = CALLS.iter().flat_map(|call| cases(call, &silent)).collect();
+    let mut catalog = Catalog::new()
+        .collection(SALES, &["/id"], sale_schema())
+        .task(
+            "acmeCo/healthy",
+            Task::sqlite("healthy.db").table(SALES, "sales"),
+        );
+    for case in &cases {
+        catalog = catalog.task(&case.task, faulty(&case.task, &case.fault));
+    }
+    let workspace = Workspace::with(&catalog);
+    let mut lines = Lines::new("each_fault_at_each_call");
+    lines.append(&workspace);
+    let mut host = workspace.run().input(SALES, "sales.ndjson").start();
+    for (index, case) in cases.iter().enumerate() {
+        // Loads come once there is something to load.
+        if index % 8 == 0 {
+            healthy_goes_on(&workspace, &mut host, &mut lines);
+            healthy_goes_on(&workspace, &mut host, &mut lines);
+        }
+        host.wait_for_line(&format!("{:?}", case.says), ALL_FAIL_MAX, |line| {
+            case.says.iter().all(|words| line.contains(words))
+        });
+    }
+    healthy_goes_on(&workspace, &mut host, &mut lines);
+    host.signal("TERM");
+    host.finish().ended_with(1);
+    assert_eq!(
+        table::read(&workspace.path("healthy.db"), "sales", &["id"]),
+        lines.fold()
+    );
+}
+
+#[test]
+fn faults_of_validate_are_problems_of_the_catalog() {
+    let (_server, silent) = silent_server();
+    let cases = cases("validate", &silent);
+    let mut catalog = Catalog::new().collection(SALES, &["/id"], sale_schema());
+    for case in &cases {
+        catalog = catalog.task(&case.task, faulty(&case.task, &case.fault));
+    }
+    let workspace = Workspace::with(&catalog);
+    let finished = workspace
+        .run()
+        .until_caught_up()
+        .start()
+        .finish()
+        .ended_with(1);
+    for case in &cases {
+        let said = |words: &String| finished.stderr.contains(words.as_str());
+        assert!(
+            said(&case.task) && said(&case.says[1]),
+            "{:?} in\n{}",
+            case.says,
+            finished.stderr
+        );
+    }
+}
+
 /// Whatever fails once, before or after the call was made: in the end each table
 /// is the fold, and its changes add up to the same.
 #[test]

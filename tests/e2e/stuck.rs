@@ -16,6 +16,9 @@ const DEADLINE: Duration = Duration::from_secs(2);
 /// When the error must be there at the latest.
 const DEADLINE_MAX: Duration = Duration::from_secs(4);
 
+/// How long a stop may take when a connector is stuck.
+const STOP_MAX: Duration = Duration::from_secs(3);
+
 /// A sleep that no test waits for.
 const TEN_MINUTES: u64 = 600_000;
 
@@ -37,6 +40,65 @@ fn wait_for_rows(workspace: &Workspace, host: &mut Host, file: &str, rows: &str)
     host.wait_until(&format!("{file} has {rows}"), RUN_MAX, || {
         table::try_ask(&path, "SELECT id FROM orders ORDER BY id").is_ok_and(|found| found == rows)
     });
+}
+
+#[test]
+fn c17_a_connector_that_crashed_is_finished_and_its_task_is_not() {
+    let catalog = |fault: Value| {
+        let other = json!({ "source": ORDERS, "resource": { "table": "other" } });
+        collection(text_keys())
+            .task(
+                "acmeCo/crashing",
+                faulty("crashing.db", &fault).binding(other),
+            )
+            .task(
+                "acmeCo/other",
+                Task::sqlite("other.db").table(ORDERS, "orders"),
+            )
+    };
+    let boom = json!({ "kind": "panic", "call": "store", "onDocument": "boom" });
+    let workspace = Workspace::with(&catalog(boom));
+    workspace.append_lines("orders.ndjson", [r#"{"id":"a"}"#]);
+    let mut host = workspace.run().input(ORDERS, "orders.ndjson").start();
+    wait_for_rows(&workspace, &mut host, "crashing.db", "a");
+
+    workspace.append_lines("orders.ndjson", [r#"{"id":"boom"}"#]);
+    host.wait_for_line("that the connector crashed", RUN_MAX, |line| {
+        line.contains("acmeCo/crashing: store of binding 0")
+            && line.contains("told to panic in Store")
+    });
+    wait_for_rows(&workspace, &mut host, "other.db", "a\nboom");
+    host.wait_for_line("that the task has failed", RUN_MAX, |line| {
+        line.contains("acmeCo/crashing") && line.contains("failed")
+    });
+    workspace.append_lines("orders.ndjson", [r#"{"id":"c"}"#]);
+    wait_for_rows(&workspace, &mut host, "other.db", "a\nboom\nc");
+    host.signal("TERM");
+    let finished = host.finish().ended_with(1);
+    finished.says(&[
+        "told to panic in Store",
+        "store of binding 0",
+        "report it to its author",
+    ]);
+    assert_eq!(
+        table::ask(&workspace.path("crashing.db"), "SELECT id FROM orders"),
+        "a"
+    );
+
+    workspace.catalog(&catalog(Value::Null));
+    workspace
+        .run()
+        .input(ORDERS, "orders.ndjson")
+        .until_caught_up()
+        .start()
+        .finish()
+        .succeeded();
+    let rows = "SELECT id FROM orders ORDER BY id";
+    assert_eq!(
+        table::ask(&workspace.path("crashing.db"), rows),
+        "a\nboom\nc"
+    );
+    assert_eq!(table::ask(&workspace.path("other.db"), rows), "a\nboom\nc");
 }
 
 #[test]
@@ -112,4 +174,64 @@ fn c18_a_stuck_connector_runs_into_its_deadline_and_a_slow_one_does_not() {
         "{}",
         host.stderr()
     );
+}
+
+#[test]
+fn c18_a_stop_ends_stuck_connectors_at_once() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let silent = server.local_addr().expect("it is bound").to_string();
+    for (name, fault) in [
+        ("spins", json!({ "kind": "spin", "call": "store" })),
+        (
+            "sleeps",
+            json!({ "kind": "sleep", "call": "store", "milliseconds": TEN_MINUTES }),
+        ),
+        (
+            "hangs",
+            json!({ "kind": "hangNet", "call": "store", "address": silent }),
+        ),
+        (
+            "waits",
+            json!({ "kind": "slow", "call": "store", "milliseconds": TEN_MINUTES }),
+        ),
+    ] {
+        println!("{name}");
+        let catalog = collection(order_schema())
+            .task("acmeCo/stuck", faulty("stuck.db", &fault))
+            .task(
+                "acmeCo/healthy",
+                Task::sqlite("healthy.db").table(ORDERS, "orders"),
+            );
+        let workspace = Workspace::with(&catalog);
+        workspace.write_lines("orders.ndjson", [r#"{"id":1}"#]);
+        for signals in [1, 2] {
+            let mut host = workspace.run().input(ORDERS, "orders.ndjson").start();
+            wait_for_rows(&workspace, &mut host, "healthy.db", "1");
+            let stopped = Instant::now();
+            for _ in 0..signals {
+                host.signal("TERM");
+            }
+            let finished = host.finish_within(RUN_MAX);
+            let took = stopped.elapsed();
+            assert!(
+                took < STOP_MAX,
+                "{name}: {took:?} after {signals} signals: {}",
+                finished.stderr
+            );
+        }
+        // What was interrupted is finished by a connector that is well.
+        let catalog =
+            collection(order_schema()).task("acmeCo/stuck", faulty("stuck.db", &Value::Null));
+        workspace.catalog(&catalog);
+        workspace
+            .run()
+            .until_caught_up()
+            .start()
+            .finish()
+            .succeeded();
+        assert_eq!(
+            table::ask(&workspace.path("stuck.db"), "SELECT id FROM orders"),
+            "1"
+        );
+    }
 }
