@@ -384,7 +384,7 @@ mod tests {
         };
         assert_eq!(take(0), 20);
         assert_eq!(take(499), 0);
-        assert_eq!(take(1_500), 3);
+        assert_eq!(take(1_600), 3);
         assert_eq!(take(3_600_000), 20);
     }
 

@@ -137,7 +137,10 @@ impl Host for Guest {
         let open = || Database::open(&file, query_bytes, interrupt.clone());
         match patiently(open, "sqlite.open", import, &interrupt).await? {
             Ok(database) => Ok(Ok(self.table.push(database)?)),
-            Err(error) => Ok(Err(error)),
+            Err(error) => {
+                let message = format!("{path}: {}", error.message);
+                Ok(Err(GuestError { message, ..error }))
+            }
         }
     }
 }
