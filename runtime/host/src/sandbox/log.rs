@@ -115,6 +115,11 @@ impl GuestLog {
 
     /// Writes a line, unless there were too many.
     pub(super) fn line(&self, level: LogLevel, message: &str) {
+        self.whole_line(level, cut(message, self.line_bytes));
+    }
+
+    /// Logs a line that was cut already.
+    fn whole_line(&self, level: LogLevel, message: String) {
         let dropped = {
             let mut state = self.state();
             if !state.rate.take(Instant::now()) {
@@ -124,7 +129,7 @@ impl GuestLog {
             mem::take(&mut state.dropped)
         };
         self.report_dropped(dropped);
-        self.send(level, cut(message, self.line_bytes));
+        self.send(level, message);
     }
 
     fn report_dropped(&self, dropped: u64) {
@@ -281,7 +286,7 @@ impl LineStream {
             self.log.keep_words(&text);
         }
         if !text.trim().is_empty() {
-            self.log.line(self.level, &text);
+            self.log.whole_line(self.level, text);
         }
     }
 }

@@ -239,7 +239,7 @@ fn another_program_reads_meanwhile_and_sees_whole_transactions() {
     run(&mut database, "create table t (a)").unwrap();
     let reader = Connection::open(&file.path).unwrap();
     let count = || {
-        let count = reader.query_row("select count(*) from t", [], |row| row.get(0));
+        let count = reader.query_row("select count(*) from t", [], |row| row.get::<_, i64>(0));
         count.unwrap()
     };
     run(&mut database, "begin immediate").unwrap();
