@@ -82,7 +82,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// The connector said so. What to do follows from [`GuestError::kind`].
     #[error("{}", Said(.0))]
-    Error(GuestError),
+    Error(Box<GuestError>),
 
     /// The connector has a bug.
     #[error(
@@ -275,7 +275,7 @@ mod tests {
             field: Some("note".into()),
         };
         assert_eq!(
-            fault(Some(1), FaultKind::Error(error)),
+            fault(Some(1), FaultKind::Error(error.into())),
             "task acme/orders: store of binding 1: a document cannot be stored: \
              the value is too long; binding 1; key [7]; field note"
         );

@@ -160,18 +160,14 @@ impl GuestLog {
         mem::take(&mut self.state().words)
     }
 
-    /// Keeps a line of standard error, without what the standard library adds
-    /// for people at a terminal.
+    /// Keeps a line of standard error. Errors are one line: it is appended.
     fn keep_words(&self, line: &str) {
         let line = line.trim();
-        if line.is_empty() || line.starts_with("note: run with `RUST_BACKTRACE=1`") {
-            return;
-        }
         let words = &mut self.state().words;
         let room = LAST_WORDS_BYTES.saturating_sub(words.len());
         if room > 0 {
             if !words.is_empty() {
-                words.push('\n');
+                words.push(' ');
             }
             words.push_str(&cut(line, room));
         }
@@ -282,6 +278,10 @@ impl LineStream {
         if line.cut > 0 {
             text.push_str(&format!(" [{} bytes cut]", line.cut));
         }
+        // The standard library's advice is for people at a terminal.
+        if text.trim().is_empty() || text.starts_with("note: run with `RUST_BACKTRACE=1`") {
+            return;
+        }
         if self.level == LogLevel::Warn {
             self.log.keep_words(&text);
         }
@@ -389,7 +389,7 @@ mod tests {
         };
         assert_eq!(take(0), 20);
         assert_eq!(take(499), 0);
-        assert_eq!(take(1_500), 3);
+        assert_eq!(take(1_600), 3);
         assert_eq!(take(3_600_000), 20);
     }
 
@@ -445,7 +445,7 @@ mod tests {
             b"\nthread 'main' panicked at src/lib.rs:9:5:\nboom\n\
               note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
         );
-        let words = "thread 'main' panicked at src/lib.rs:9:5:\nboom";
+        let words = "thread 'main' panicked at src/lib.rs:9:5: boom";
         assert_eq!(log.last_words(), words);
         stream.write_bytes(&[b'x'; 3 * LAST_WORDS_BYTES]);
         stream.write_bytes(b"\n");

@@ -276,7 +276,7 @@ impl Session {
         let answer: Answer<Return> = self.call(call, binding, index, params).await?;
         answer.map_err(|error| {
             self.finish();
-            self.fault(call, binding, FaultKind::Error(error))
+            self.fault(call, binding, FaultKind::Error(error.into()))
         })
     }
 

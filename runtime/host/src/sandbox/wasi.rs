@@ -5,6 +5,10 @@
 //! to the log. Clocks and random numbers are the system's. Of the file system
 //! there are the granted directories. Sockets and name look-ups are there, so
 //! that a guest can be linked, and refuse everything: the way out is `net`.
+//!
+//! File operations run on the guest's own thread. The one thing that nothing
+//! here can end is a file operation that the system itself does not end, as on
+//! a network file system whose server is gone.
 
 use std::sync::Arc;
 

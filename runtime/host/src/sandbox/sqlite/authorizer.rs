@@ -63,7 +63,7 @@ fn is_allowed(action: &AuthAction<'_>) -> bool {
     match action {
         // VACUUM attaches a temporary database without a name.
         AuthAction::Attach { filename } => filename.is_empty(),
-        AuthAction::Detach { database_name } => *database_name == "vacuum_db",
+        AuthAction::Detach { .. } => false,
         AuthAction::Function { function_name } => {
             !function_name.eq_ignore_ascii_case("load_extension")
         }

@@ -104,7 +104,16 @@ impl Database {
         // Waiting for a lock happens outside, without a thread.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.pragma_update(None, "journal_mode", "wal")?;
+        let journal: String =
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+        if journal != "wal" {
+            // A network file system without shared memory, mostly.
+            let message = format!(
+                "the file system holds no write-ahead log (its journal stays {journal}); \
+                 use a local disk"
+            );
+            return Err(Failure::Failed(error(ErrorKind::Config, message)));
+        }
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
