@@ -185,7 +185,11 @@ mod tests {
             (json!({"multipleOf": 3}), "1e999999999", false),
             (json!({"multipleOf": 2}), "1e999999999", true),
             (json!({"multipleOf": 2}), "1e99999999999999999999", true),
-            (json!({"multipleOf": 2}), "-1.5e-99999999999999999999", false),
+            (
+                json!({"multipleOf": 2}),
+                "-1.5e-99999999999999999999",
+                false,
+            ),
             (json!({"minimum": 0}), "1e-99999999999999999999", true),
             (json!({"type": "integer"}), "1e-99999999999999999999", false),
             (json!({"maximum": 0.1}), "0.1", true),
