@@ -68,16 +68,14 @@ impl<'a> Decimal<'a> {
         if tail.is_empty() {
             head = &head[..head.len() - zeros(head.iter().rev())];
         }
-        if head.is_empty() && tail.is_empty() {
-            magnitude = 0;
-        }
-        let negative = negative && magnitude_counts(head, tail);
+        // All spellings of zero are one.
+        let zero = head.is_empty() && tail.is_empty();
         Decimal {
             text,
-            negative,
+            negative: negative && !zero,
             head,
             tail,
-            magnitude,
+            magnitude: if zero { 0 } else { magnitude },
         }
     }
 
@@ -88,7 +86,7 @@ impl<'a> Decimal<'a> {
 
     /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
-        !magnitude_counts(self.head, self.tail)
+        self.digit_count() == 0
     }
 
     /// Whether it is below zero.
@@ -185,11 +183,6 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Whether there is any digit besides zero.
-fn magnitude_counts(head: &[u8], tail: &[u8]) -> bool {
-    !(head.is_empty() && tail.is_empty())
-}
-
 fn zeros<'b>(digits: impl Iterator<Item = &'b u8>) -> usize {
     digits.take_while(|digit| **digit == b'0').count()
 }
@@ -210,15 +203,9 @@ fn exponent(text: &str) -> i64 {
 
 impl Ord for Decimal<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let sign = |number: &Self| match (number.is_zero(), number.negative) {
-            (true, _) => 0,
-            (false, negative) => {
-                if negative {
-                    -1
-                } else {
-                    1
-                }
-            }
+        let sign = |number: &Self| match number.negative {
+            true => -1,
+            false => i32::from(!number.is_zero()),
         };
         let by_size = || {
             let sizes = self.magnitude.cmp(&other.magnitude);

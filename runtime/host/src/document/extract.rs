@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use tidegate_wit::message::Projection;
 use tidegate_wit::tuple::{Bytes, Element, push};
 
-use super::decimal::Integer;
+use super::decimal::{Decimal, Integer};
 use super::parse::{Document, Tape};
 use super::pointer::{Locations, Locator, Pointer, PointerError};
 use super::value::{Kind, Value};
@@ -200,13 +200,19 @@ impl Field {
         let problem = match value.kind() {
             Kind::Null => FieldProblem::Null,
             Kind::Array | Kind::Object => FieldProblem::Container,
-            Kind::Number => match (integer(value), value.number()) {
-                (Some(element), _) => {
-                    push(tuple, &element);
+            Kind::Number => match number(value) {
+                Element::Double(_) => FieldProblem::Fraction,
+                Element::Bytes(_) => {
+                    let integer = value.number().is_some_and(|number| number.is_integer());
+                    match integer {
+                        true => FieldProblem::Digits,
+                        false => FieldProblem::Fraction,
+                    }
+                }
+                integer => {
+                    push(tuple, &integer);
                     return Ok(());
                 }
-                (None, Some(number)) if number.is_integer() => FieldProblem::Digits,
-                _ => FieldProblem::Fraction,
             },
             _ => {
                 push_value(value, tuple);
@@ -236,24 +242,19 @@ fn text<'d>(value: Value<'d>) -> Element<'d> {
 }
 
 #[inline]
-fn number<'d>(value: Value<'d>) -> Element<'d> {
-    let exact = integer(value).or_else(|| {
-        let number = value.number().filter(|number| !number.is_integer())?;
-        number.to_exact_double().map(Element::Double)
-    });
-    exact.unwrap_or_else(|| text(value))
-}
-
-/// The integer that a number is, whatever its spelling.
-#[inline]
-fn integer(value: Value<'_>) -> Option<Element<'static>> {
+fn number(value: Value<'_>) -> Element<'_> {
     // Most numbers are plain integers, and need no second look.
     if let Some(small) = plain_integer(value.text()) {
-        return Some(Element::Int(small));
+        return Element::Int(small);
     }
-    match value.number()?.to_integer()? {
-        Integer::Small(small) => Some(Element::Int(small)),
-        Integer::Big(big) => Some(Element::BigInt(big)),
+    let number = Decimal::of_text(value.text());
+    match number.to_integer() {
+        Some(Integer::Small(small)) => Element::Int(small),
+        Some(Integer::Big(big)) => Element::BigInt(big),
+        None if number.is_integer() => text(value),
+        None => number
+            .to_exact_double()
+            .map_or_else(|| text(value), Element::Double),
     }
 }
 

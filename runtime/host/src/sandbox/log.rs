@@ -285,9 +285,7 @@ impl LineStream {
         if self.level == LogLevel::Warn {
             self.log.keep_words(&text);
         }
-        if !text.trim().is_empty() {
-            self.log.whole_line(self.level, text);
-        }
+        self.log.whole_line(self.level, text);
     }
 }
 

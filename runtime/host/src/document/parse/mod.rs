@@ -3,8 +3,10 @@
 //! The tape holds no values, only where each one's text is. That is why a
 //! number cannot lose digits, why an array or object can be stored as it came,
 //! and why a document that is parsed for two of its fields costs no more than
-//! finding them. Tokens are found by `sonic-rs` (vectorised); what is ours is
-//! what it leaves open: positions, limits, and names that occur twice.
+//! finding them. Tokens are found by `sonic-rs` (vectorised), through its
+//! token-level parser, which is public and of which little is promised: an
+//! upgrade must pass the tests here. What is ours is what it leaves open:
+//! positions, limits, and names that occur twice.
 //!
 //! An object with the same name twice is refused. Readers disagree about such
 //! objects (first, last, both), so its key could be one document's and its row
