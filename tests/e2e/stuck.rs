@@ -22,8 +22,12 @@ const STOP_MAX: Duration = Duration::from_secs(3);
 /// A sleep that no test waits for.
 const TEN_MINUTES: u64 = 600_000;
 
+/// Returns a task with a fault; a null is none.
 fn faulty(file: &str, fault: &Value) -> Task {
-    let config = json!({ "path": file, "syncSchedule": { "syncFrequency": "0s" }, "fault": fault });
+    let mut config = json!({ "path": file, "syncSchedule": { "syncFrequency": "0s" } });
+    if !fault.is_null() {
+        config["fault"] = fault.clone();
+    }
     Task::new("materialize-faulty", config).table(ORDERS, "orders")
 }
 

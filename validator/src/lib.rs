@@ -10,6 +10,7 @@
 //! The crate is pure: files come through a function, connectors answer through [`Answers`], nothing is printed, and
 //! nothing an author writes panics.
 
+mod catalog_schema;
 mod census;
 pub mod diagnostic;
 mod load;
@@ -19,6 +20,7 @@ mod plan;
 mod rules;
 mod schema;
 
+pub use catalog_schema::catalog_schema;
 pub use census::{ConnectorPacing, Pacer, census, tally};
 pub use diagnostic::{Code, Diagnostic, Place, Related, Severity, Summary};
 pub use load::{Sources, load};

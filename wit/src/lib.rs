@@ -2,7 +2,7 @@
 //!
 //! `wit/*.wit` is the contract; this crate is its Rust half: the JSON messages
 //! ([`message`]), the packed batches ([`batch`]) and the tuples inside them
-//! ([`tuple`]). Host and boilerplate both use it, so that the two cannot drift.
+//! ([`mod@tuple`]). Host and boilerplate both use it, so that the two cannot drift.
 //!
 //! With the feature `schemas` the messages carry their JSON schemas, which are
 //! published in `wit/schemas/`; a test compares the two.

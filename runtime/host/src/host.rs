@@ -201,6 +201,7 @@ impl Host {
             data: self.runtimes.data().clone(),
             progress: Progress::new(),
             until_caught_up: options.until_caught_up,
+            stopping: false,
             owner_epoch: None,
         };
         let _control = self.runtimes.control().enter();

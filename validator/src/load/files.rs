@@ -84,17 +84,21 @@ impl<'a> Files<'a> {
         let file = self.sources.add(path.display().to_string(), text);
         let is_json = path.extension().is_some_and(|it| it == "json");
         let text = self.sources.text(file);
-        let (tree, flaws) = if is_json {
+        let parsed = if is_json {
             json::read(file, text)
         } else {
             yaml::read(file, text)
         };
-        for flaw in flaws {
+        for dropped in &parsed.dropped {
+            self.sources.mask_endpoints(dropped, true);
+        }
+        for flaw in parsed.flaws {
             self.flaw(flaw, report);
         }
-        match tree {
+        match parsed.tree {
             Some(tree) => {
                 self.sources.set_readable(file);
+                self.sources.mask_endpoints(&tree, false);
                 Ok(Arc::new(tree))
             }
             None => Err(Failed::Reported),

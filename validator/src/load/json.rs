@@ -1,27 +1,27 @@
 //! JSON into the tree: a reader of its own, because YAML parsers refuse some valid JSON.
 
 use super::tree::{Entry, Kind, Node, Span, number};
-use super::yaml::{DEPTH_MAX, Flaw};
+use super::yaml::{DEPTH_MAX, Flaw, Parsed};
 use crate::diagnostic::Code;
 use std::collections::BTreeMap;
 
-/// Reads a file; without a tree, the last flaw says why.
-pub(super) fn read(file: u32, text: &str) -> (Option<Node>, Vec<Flaw>) {
+/// Reads a file.
+pub(super) fn read(file: u32, text: &str) -> Parsed {
     let mut reader = Reader {
         file,
         rest: text,
         line: 1,
         column: 1,
         flaws: Vec::new(),
+        dropped: Vec::new(),
     };
     let result = reader.document();
-    let mut flaws = reader.flaws;
-    match result {
-        Ok(root) => (Some(root), flaws),
-        Err(flaw) => {
-            flaws.push(flaw);
-            (None, flaws)
-        }
+    let (mut flaws, dropped) = (reader.flaws, reader.dropped);
+    let tree = result.map_err(|flaw| flaws.push(flaw)).ok();
+    Parsed {
+        tree,
+        flaws,
+        dropped,
     }
 }
 
@@ -31,6 +31,7 @@ struct Reader<'a> {
     line: u32,
     column: u32,
     flaws: Vec<Flaw>,
+    dropped: Vec<Node>,
 }
 
 impl Reader<'_> {
@@ -297,7 +298,10 @@ impl Reader<'_> {
             self.space();
             let value = self.value(depth + 1)?;
             match seen.get(&key) {
-                Some(first) => self.flaws.push(Flaw::duplicate(&key, key_span, *first)),
+                Some(first) => {
+                    self.flaws.push(Flaw::duplicate(&key, key_span, *first));
+                    self.dropped.push(value);
+                }
                 None => {
                     seen.insert(key.clone(), key_span);
                     entries.push(Entry {

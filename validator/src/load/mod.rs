@@ -14,6 +14,7 @@ mod yaml;
 
 pub(crate) use files::{Failed, Files};
 pub use sources::Sources;
+pub(crate) use sources::shown_name;
 pub(crate) use tree::{Entry, Kind, Node, Span, join, tokens};
 
 use crate::diagnostic::{Code, Report, Spot};

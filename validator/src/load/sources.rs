@@ -3,14 +3,14 @@
 //! Values of endpoint configurations are masked in lines that are shown, because a secret may stand in any of them, and
 //! on the line of another mistake.
 
-use super::tree::Span;
+use super::tree::{Kind, Node, Span};
 use crate::diagnostic::{Place, Spot};
 use std::collections::BTreeMap;
 
 /// What a masked value looks like.
 const MASK: &str = "******";
 
-/// Parts of a key that make a line of an unreadable file one not to show.
+/// Parts of a key whose values are not shown, and of a line of an unreadable file that is not.
 const SECRET_WORDS: [&str; 9] = [
     "password",
     "passwd",
@@ -22,6 +22,21 @@ const SECRET_WORDS: [&str; 9] = [
     "apikey",
     "access_key",
 ];
+
+/// Fields of an endpoint that say what it is; a `config` that is text names a file.
+const HARMLESS: [&str; 4] = ["command", "component", "config", "image"];
+
+/// Returns a field's name for a message: one that is no name may be a name and a secret run together.
+pub(crate) fn shown_name(name: &str) -> &str {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/');
+    if name.chars().all(plain) { name } else { MASK }
+}
+
+fn is_secret_key(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    matches!(lower.as_str(), "endpoint" | "endpoints" | "config")
+        || SECRET_WORDS.iter().any(|word| lower.contains(word))
+}
 
 #[derive(Debug, Clone)]
 struct Source {
@@ -85,6 +100,38 @@ impl Sources {
         for line in span.line..=span.end_line.max(span.line) {
             masks.entry(line).or_default().push(span);
         }
+    }
+
+    /// Masks what stands in endpoints and configurations, wherever they are: one at a wrong place is no less secret.
+    pub(super) fn mask_endpoints(&mut self, node: &Node, within: bool) {
+        match &node.kind {
+            Kind::Object(entries) => {
+                for entry in entries {
+                    let key = entry.key.as_str();
+                    // What schemas describe is no secret, whatever its name.
+                    let described =
+                        !within && matches!(key, "$defs" | "collections" | "properties");
+                    let safe = within && HARMLESS.contains(&key) && !entry.value.is_object()
+                        || matches!(key, "limits" | "allow" | "syncSchedule")
+                        || described;
+                    if within && shown_name(key) == MASK {
+                        self.mask(entry.key_span);
+                    }
+                    if !safe {
+                        let within = within || is_secret_key(key);
+                        self.mask_endpoints(&entry.value, within);
+                    }
+                }
+            }
+            Kind::List(items) => items.iter().for_each(|it| self.mask_endpoints(it, within)),
+            Kind::Number(_) | Kind::Text(_) if within => self.mask(node.span),
+            _ => {}
+        }
+    }
+
+    /// Masks every value of a configuration in a file of its own.
+    pub(crate) fn mask_config(&mut self, config: &Node) {
+        self.mask_endpoints(config, true);
     }
 
     pub(crate) fn place(&self, spot: &Spot) -> Place {

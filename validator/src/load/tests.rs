@@ -1,17 +1,18 @@
 use super::tree::Kind;
+use super::yaml::Parsed;
 use super::{json, yaml};
 use crate::Code;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn yaml_value(text: &str) -> Value {
-    let (tree, flaws) = yaml::read(0, text);
+    let Parsed { tree, flaws, .. } = yaml::read(0, text);
     assert_eq!(flaws, [], "{text}");
     tree.expect("it reads").to_value()
 }
 
 fn codes(text: &str) -> Vec<Code> {
-    let flaws = yaml::read(0, text).1;
+    let flaws = yaml::read(0, text).flaws;
     flaws.into_iter().map(|it| it.code).collect()
 }
 
@@ -52,7 +53,7 @@ fn scalars_follow_the_core_schema() {
 
 #[test]
 fn numbers_keep_their_text() {
-    let (tree, _) = yaml::read(0, "[600.030, 1e19, 123456789012345678901234567890]");
+    let Parsed { tree, .. } = yaml::read(0, "[600.030, 1e19, 123456789012345678901234567890]");
     let texts: Vec<_> = tree
         .expect("it reads")
         .list()
@@ -117,9 +118,9 @@ fn depth_is_bounded() {
     assert_eq!(codes(&deep(200)), [Code::TooLarge]);
     // A million brackets end at the limit, not at the end.
     assert_eq!(codes(&"[".repeat(1_000_000)), [Code::TooLarge]);
-    assert_eq!(json::read(0, &deep(100)).1, []);
+    assert_eq!(json::read(0, &deep(100)).flaws, []);
     assert_eq!(
-        json::read(0, &"[".repeat(1_000_000)).1[0].code,
+        json::read(0, &"[".repeat(1_000_000)).flaws[0].code,
         Code::TooLarge
     );
     // Aliases that nest deeper than what they repeat.
@@ -142,12 +143,12 @@ fn aliases_expand_to_a_bound() {
 
 #[test]
 fn places_are_lines_and_columns() {
-    let (tree, flaws) = yaml::read(0, "a:\n  - x\n  - {ü: 10, \"b\": t}\n");
+    let Parsed { tree, flaws, .. } = yaml::read(0, "a:\n  - x\n  - {ü: 10, \"b\": t}\n");
     assert_eq!(flaws, []);
     let tree = tree.expect("it reads");
     let node = tree.at("/a/1/b").expect("it is there");
     assert_eq!((node.span.line, node.span.column), (3, 18));
-    let (tree, _) = json::read(0, "{\"a\":\n [1, {\"ü\": \"😀\", \"b\": null}]}");
+    let Parsed { tree, .. } = json::read(0, "{\"a\":\n [1, {\"ü\": \"😀\", \"b\": null}]}");
     let tree = tree.expect("it reads");
     let node = tree.at("/a/1/b").expect("it is there");
     assert_eq!((node.span.line, node.span.column), (2, 22));
@@ -157,7 +158,7 @@ fn places_are_lines_and_columns() {
 #[test]
 fn json_reads_what_json_is() {
     let text = "\t{\"a\\u00e9\\ud83d\\ude00\": [1, -0.5e-3, true, null, \"\\n\\/\"], \"\": {}}\n";
-    let (tree, flaws) = json::read(0, text);
+    let Parsed { tree, flaws, .. } = json::read(0, text);
     assert_eq!(flaws, []);
     let want: Value = serde_json::from_str(text).expect("it is JSON");
     assert_eq!(tree.expect("it reads").to_value(), want);
@@ -185,7 +186,7 @@ fn json_reads_what_json_is() {
         "1e",
         "\u{0}",
     ] {
-        let (tree, flaws) = json::read(0, bad);
+        let Parsed { tree, flaws, .. } = json::read(0, bad);
         assert!(tree.is_none(), "{bad}");
         assert_eq!(flaws.len(), 1, "{bad}");
         assert_eq!(flaws[0].code, Code::Syntax, "{bad}");
@@ -195,7 +196,7 @@ fn json_reads_what_json_is() {
 proptest! {
     #[test]
     fn json_reads_as_the_other_reader_does(text in "[\\[\\]{}\",:0-9eE.+\\-a-z\\\\ ]{0,24}") {
-        let (tree, flaws) = json::read(0, &text);
+        let Parsed { tree, flaws, .. } = json::read(0, &text);
         if flaws.iter().all(|it| it.code == Code::Syntax) {
             match serde_json::from_str::<Value>(&text) {
                 Ok(want) => prop_assert_eq!(tree.map(|it| it.to_value()), Some(want)),

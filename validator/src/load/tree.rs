@@ -145,15 +145,6 @@ impl Node {
             ),
         }
     }
-
-    /// Calls `visit` for each value that holds no other.
-    pub(crate) fn leaves(&self, visit: &mut impl FnMut(&Node)) {
-        match &self.kind {
-            Kind::List(items) => items.iter().for_each(|item| item.leaves(visit)),
-            Kind::Object(entries) => entries.iter().for_each(|entry| entry.value.leaves(visit)),
-            _ => visit(self),
-        }
-    }
 }
 
 /// Returns the number that JSON text stands for; `None` when it is beyond a double.

@@ -78,25 +78,35 @@ fn shown_key(key: &str) -> String {
     }
 }
 
-/// Reads a file; without a tree, the last flaw says why.
-pub(super) fn read(file: u32, text: &str) -> (Option<Node>, Vec<Flaw>) {
+/// What became of a file.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// Without a tree, the last flaw says why.
+    pub(super) tree: Option<Node>,
+    pub(super) flaws: Vec<Flaw>,
+    /// Values of keys that stood there already: they are in the text, and not in the tree.
+    pub(super) dropped: Vec<Node>,
+}
+
+/// Reads a file.
+pub(super) fn read(file: u32, text: &str) -> Parsed {
     let mut composer = Composer {
         file,
         frames: Vec::new(),
         anchors: BTreeMap::new(),
         alias_nodes: 0,
         flaws: Vec::new(),
+        dropped: Vec::new(),
         root: None,
         documents: 0,
     };
     let result = composer.compose(text);
-    let mut flaws = composer.flaws;
-    match result {
-        Ok(root) => (Some(root), flaws),
-        Err(flaw) => {
-            flaws.push(flaw);
-            (None, flaws)
-        }
+    let (mut flaws, dropped) = (composer.flaws, composer.dropped);
+    let tree = result.map_err(|flaw| flaws.push(flaw)).ok();
+    Parsed {
+        tree,
+        flaws,
+        dropped,
     }
 }
 
@@ -140,6 +150,7 @@ struct Composer {
     anchors: BTreeMap<usize, Anchored>,
     alias_nodes: usize,
     flaws: Vec<Flaw>,
+    dropped: Vec<Node>,
     root: Option<Node>,
     documents: usize,
 }
@@ -451,7 +462,7 @@ impl Composer {
                     value: node,
                 }),
                 Key::Merge => merges.push(node),
-                Key::Repeated => {}
+                Key::Repeated => self.dropped.push(node),
             },
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::near::nearest;
 use crate::diagnostic::{Code, Entry, Report, Spot};
-use crate::load::{Files, Node, Span, join, tokens};
+use crate::load::{Files, Node, Span, join, shown_name, tokens};
 use std::path::Path;
 
 /// What reading needs at hand.
@@ -197,7 +197,8 @@ impl<'n> Fields<'n> {
             if self.known.contains(&key) || self.former.contains(&key) || key.starts_with("x-") {
                 continue;
             }
-            let spot = Spot::new(join(&self.pointer, &entry.key), entry.key_span);
+            let name = shown_name(key);
+            let spot = Spot::new(join(&self.pointer, name), entry.key_span);
             let help = match nearest(&entry.key, self.known.iter().copied()) {
                 Some(name) => format!("did you mean \"{name}\"?"),
                 None => {
@@ -206,7 +207,7 @@ impl<'n> Fields<'n> {
                     format!("fields here are {}", known.join(", "))
                 }
             };
-            let message = format!("there is no field \"{}\" here", entry.key);
+            let message = format!("there is no field \"{name}\" here");
             context.add(Code::UnknownField, &spot, message).help(help);
         }
     }

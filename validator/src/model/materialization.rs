@@ -260,7 +260,7 @@ impl Context<'_, '_> {
         }))
     }
 
-    /// Reads a configuration, which may be the path of a file, and keeps its values out of what is shown.
+    /// Reads a configuration, which may be the path of a file whose values are then kept out of what is shown.
     fn config(&mut self, field: &Field<'_>) -> Option<Node> {
         let node = match field.node.text() {
             Some(text) if files::is_remote(text) => {
@@ -275,7 +275,10 @@ impl Context<'_, '_> {
             Some(text) => {
                 let path = files::relative(self.path, text);
                 match self.files.tree(&path, self.report) {
-                    Ok(tree) => (*tree).clone(),
+                    Ok(tree) => {
+                        self.files.sources_mut().mask_config(&tree);
+                        (*tree).clone()
+                    }
                     Err(failed) => {
                         let spot = field.spot();
                         self.files
@@ -294,16 +297,6 @@ impl Context<'_, '_> {
             let spot = Spot::new(&field.pointer, node.span);
             self.add(Code::WrongType, &spot, message);
             return None;
-        }
-        for entry in node.entries() {
-            // A schedule holds no secrets, and its lines are the ones that people must see.
-            if entry.key != "syncSchedule" {
-                entry.value.leaves(&mut |leaf| {
-                    if !matches!(leaf.kind, Kind::Null | Kind::Bool(_)) {
-                        self.files.sources_mut().mask(leaf.span);
-                    }
-                });
-            }
         }
         Some(node)
     }

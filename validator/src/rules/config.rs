@@ -9,7 +9,7 @@
 
 use super::instance::{explain_error, listed, nearest_options};
 use crate::diagnostic::{Code, Report, Severity, Spot};
-use crate::load::{Kind, Node, Sources, join, tokens};
+use crate::load::{Kind, Node, Sources, join, shown_name, tokens};
 use crate::model::{ComponentRef, nearest};
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
@@ -32,7 +32,7 @@ pub(crate) struct Schemas {
     compiled: BTreeMap<Chosen, Result<Arc<Validator>, String>>,
 }
 
-/// A connector, whether its config or its resource schema, and what was chosen in it.
+/// A connector, whether its config or a resource is meant, and the alternatives that were chosen.
 type Chosen = (ComponentRef, bool, Vec<String>);
 
 /// What a configuration is checked against.
@@ -341,7 +341,11 @@ impl Checking<'_> {
             None if known.is_empty() => "remove it".to_owned(),
             None => format!("fields here are {}", known.join(", ")),
         };
-        let message = format!("{}: there is no field \"{name}\" here", self.name(at));
+        let message = format!(
+            "{}: there is no field \"{}\" here",
+            self.name(at),
+            shown_name(name)
+        );
         self.report
             .add(self.sources, self.checked.code, &spot, message)
             .help(help);
@@ -353,7 +357,7 @@ impl Checking<'_> {
         let encrypted = format!("{name}{ENCRYPTED_SUFFIX}");
         let entry = node.entry(name).or_else(|| node.entry(&encrypted));
         let span = entry.map_or(parent.span, |entry| entry.key_span);
-        Spot::new(format!("{}/{}", parent.pointer, &join("", name)[1..]), span)
+        Spot::new(join(&parent.pointer, shown_name(name)), span)
     }
 
     /// Warns of fields that an open schema does not know, and that are near ones that it knows and that are not set.
@@ -383,8 +387,9 @@ impl Checking<'_> {
             };
             let spot = self.key_spot(at, name);
             let message = format!(
-                "{}: the connector's schema does not know the field \"{name}\"",
-                self.name(at)
+                "{}: the connector's schema does not know the field \"{}\"",
+                self.name(at),
+                shown_name(name)
             );
             self.report
                 .add(self.sources, self.checked.code, &spot, message)

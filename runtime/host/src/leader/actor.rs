@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 
 use super::error::SessionError;
 use super::records::{Records, RecordsError, Revision};
+use super::stop::{LOOK_MILLIS, Stopping};
 use super::task::{Command, Progress, Through};
 use crate::clock::Clock;
 use crate::journal::Journal;
@@ -57,8 +58,8 @@ pub(crate) struct Actor {
     pub(crate) callers: BTreeMap<WaiterId, oneshot::Sender<Figures>>,
     pub(crate) next_waiter: u64,
     pub(crate) progress: Progress,
-    /// Whether the task was told to stop.
-    pub(crate) stopping: bool,
+    /// Set once the task was told to stop.
+    pub(crate) stopping: Option<Stopping>,
     /// Whether every handle to the task is gone.
     pub(crate) abandoned: bool,
 }
@@ -114,8 +115,12 @@ impl Actor {
         ends_changed: &Notify,
         wake_after_millis: Option<u64>,
     ) -> Result<(), SessionError> {
+        if self.gives_up() {
+            return Err(SessionError::Stuck);
+        }
+        let look = self.stopping.map(|_| LOOK_MILLIS);
         let wake = async {
-            match wake_after_millis {
+            match wake_after_millis.into_iter().chain(look).min() {
                 Some(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
                 None => std::future::pending().await,
             }
@@ -155,7 +160,7 @@ impl Actor {
     fn event_of_command(&mut self, command: Command) -> Event {
         match command {
             Command::Stop => {
-                self.stopping = true;
+                self.finish();
                 Event::Stop
             }
             Command::SyncNow { through, answer } => {
@@ -169,6 +174,29 @@ impl Actor {
                 Event::Poke { waiter, through }
             }
         }
+    }
+
+    /// From here on nothing is waited for that does not work.
+    fn finish(&mut self) {
+        for shard in &self.shards {
+            shard.connector().finish();
+        }
+        let now = self.clock.now().monotonic_millis;
+        let signs = self.signs_of_work();
+        self.stopping.get_or_insert(Stopping::new(now, signs));
+    }
+
+    /// Says whether a stop has waited long enough for its connectors.
+    fn gives_up(&mut self) -> bool {
+        let (now, signs) = (self.clock.now().monotonic_millis, self.signs_of_work());
+        self.stopping
+            .as_mut()
+            .is_some_and(|stopping| stopping.look(now, signs))
+    }
+
+    fn signs_of_work(&self) -> u64 {
+        let activity = |shard: &Shard| shard.connector().activity();
+        self.shards.iter().map(activity).sum()
     }
 
     /// Carries out an action that needs nothing of the leader.

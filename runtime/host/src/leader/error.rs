@@ -36,6 +36,12 @@ pub enum SessionError {
     /// The session was told to end, and did not come to an end in time.
     #[error("the session could not end in order in time; the next one recovers it")]
     Abandoned,
+    /// The session was told to stop, and its connector showed no sign of work.
+    #[error(
+        "told to stop, and the connector did not finish the open transaction; \
+         nothing is lost: the next run takes it up"
+    )]
+    Stuck,
 }
 
 impl SessionError {
@@ -50,9 +56,9 @@ impl SessionError {
             SessionError::Protocol(ProtocolError::Fenced { .. })
             | SessionError::Records(RecordsError::TakenOver) => Failure::Fenced,
             SessionError::Protocol(_) => Failure::Fault,
-            SessionError::Records(RecordsError::Store(_)) | SessionError::Abandoned => {
-                Failure::Transient
-            }
+            SessionError::Records(RecordsError::Store(_))
+            | SessionError::Abandoned
+            | SessionError::Stuck => Failure::Transient,
             SessionError::Records(_) => Failure::Lasting,
         }
     }

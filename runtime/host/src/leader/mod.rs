@@ -14,6 +14,7 @@ mod records;
 pub mod restart;
 mod schedule;
 mod startup;
+mod stop;
 mod task;
 
 pub use error::SessionError;

@@ -67,6 +67,8 @@ pub(crate) struct TaskContext {
     pub(crate) data: Handle,
     pub(crate) progress: Progress,
     pub(crate) until_caught_up: bool,
+    /// Whether a session was told to stop: no other one follows it.
+    pub(crate) stopping: bool,
     /// The epoch that this host leads the task under, once it has begun to.
     pub(crate) owner_epoch: Option<u64>,
 }
@@ -94,10 +96,10 @@ impl TaskContext {
         } = opening;
         self.progress.enter(super::TaskState::Running);
         let led = actor.lead(leader, queued, commands).await;
-        let stopping = actor.stopping;
+        self.stopping = actor.stopping.is_some();
         actor.end().await;
         led?;
-        Ok(if finishing && !stopping {
+        Ok(if finishing && !self.stopping {
             Ended::Finished
         } else {
             Ended::Stopped
@@ -149,7 +151,7 @@ impl TaskContext {
             callers: BTreeMap::new(),
             next_waiter: 0,
             progress: self.progress.clone(),
-            stopping: false,
+            stopping: None,
             abandoned: false,
         };
         Ok(Opening {

@@ -186,7 +186,6 @@ impl TaskHandle {
             context,
             commands: received,
             failures_in_a_row: 0,
-            stopping: false,
         };
         tokio::spawn(task.run());
         handle
@@ -238,7 +237,6 @@ struct Task {
     context: TaskContext,
     commands: mpsc::Receiver<Command>,
     failures_in_a_row: u32,
-    stopping: bool,
 }
 
 impl Task {
@@ -302,7 +300,7 @@ impl Task {
             failure: error.failure(),
             failures_in_a_row: self.failures_in_a_row,
             until_caught_up: self.context.until_caught_up,
-            stopping: self.stopping,
+            stopping: self.context.stopping,
         })
     }
 

@@ -46,5 +46,5 @@ pub use fault::{Call, Fault, FaultKind};
 pub use grant::{Allow, Denial, DirectoryGrant, GrantError, Grants, NetworkGrant};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, LogSink, tracing_sink};
-pub use session::{Session, SessionConfig};
+pub use session::{Activity, Session, SessionConfig};
 pub use stop::{Stop, StopHandle};

@@ -26,7 +26,7 @@ impl Host for Guest {
         let wait = Duration::from_millis(milliseconds).min(self.limits.import / 2);
         tokio::select! {
             biased;
-            _ = self.stop.asked() => Ok(Wake::Shutdown),
+            () = self.stop.finishing() => Ok(Wake::Shutdown),
             () = tokio::time::sleep(wait) => Ok(Wake::Elapsed),
         }
     }

@@ -65,6 +65,18 @@ impl SessionConfig {
     }
 }
 
+/// What shows from outside that a connector is at work.
+#[derive(Clone)]
+pub struct Activity(Arc<Watchdog>);
+
+impl Activity {
+    /// Returns how many calls there were so far between the host and the
+    /// connector, in both directions.
+    pub fn calls(&self) -> u64 {
+        self.0.calls()
+    }
+}
+
 /// One instance of a connector.
 pub struct Session {
     task: String,
@@ -127,6 +139,11 @@ impl Session {
         });
         store.set_epoch_deadline(TICKS_TO_YIELD);
         store
+    }
+
+    /// Returns what tells whether the connector is at work.
+    pub fn activity(&self) -> Activity {
+        Activity(self.watchdog.clone())
     }
 
     /// Returns whether the session has ended.

@@ -1,27 +1,55 @@
 //! Stopping a session: asked for once, seen by everything that waits.
+//!
+//! ```text
+//! Running -> Finishing -> Stopped
+//!       '-----------------^
+//! ```
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Running,
+    /// Finish what was begun, without waiting for anything on the way.
+    Finishing,
+    Stopped {
+        at: Instant,
+    },
+}
+
 /// Asks sessions to stop. Dropping it asks for nothing.
 #[derive(Debug)]
-pub struct StopHandle(watch::Sender<Option<Instant>>);
+pub struct StopHandle(watch::Sender<Asked>);
 
 impl StopHandle {
     /// Makes a handle and what sessions listen to.
     pub fn new() -> (StopHandle, Stop) {
-        let (sender, receiver) = watch::channel(None);
+        let (sender, receiver) = watch::channel(Asked::Running);
         (StopHandle(sender), Stop(receiver))
+    }
+
+    /// Ends a guest's `wait`, now and from now on; its calls go on.
+    pub fn finish(&self) {
+        self.0.send_if_modified(|asked| {
+            let first = *asked == Asked::Running;
+            if first {
+                *asked = Asked::Finishing;
+            }
+            first
+        });
     }
 
     /// Ends a guest's `wait` now, and its call after the grace. The second
     /// time does nothing.
     pub fn stop(&self) {
         self.0.send_if_modified(|asked| {
-            let first = asked.is_none();
-            asked.get_or_insert_with(Instant::now);
+            let first = !matches!(asked, Asked::Stopped { .. });
+            if first {
+                *asked = Asked::Stopped { at: Instant::now() };
+            }
             first
         });
     }
@@ -29,7 +57,7 @@ impl StopHandle {
 
 /// What a session listens to.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Receiver<Option<Instant>>);
+pub struct Stop(watch::Receiver<Asked>);
 
 impl Stop {
     /// Makes one that is never asked to stop.
@@ -39,27 +67,34 @@ impl Stop {
 
     /// Returns when the stop was asked for, if it was.
     pub(super) fn asked_at(&self) -> Option<Instant> {
-        *self.0.borrow()
+        match *self.0.borrow() {
+            Asked::Stopped { at } => Some(at),
+            _ => None,
+        }
     }
 
-    /// Completes when a stop is asked for; never, if that cannot happen any
-    /// more.
-    pub(super) async fn asked(&self) -> Instant {
-        let mut receiver = self.0.clone();
-        let asked = match receiver.wait_for(Option::is_some).await {
-            Ok(asked) => *asked,
-            Err(_) => None,
-        };
-        match asked {
-            Some(at) => at,
-            None => std::future::pending().await,
-        }
+    /// Completes when the guest is to wait for nothing any more; never, if
+    /// that cannot be asked any more.
+    pub(super) async fn finishing(&self) {
+        self.until(|asked| *asked != Asked::Running).await;
     }
 
     /// Completes when a stop was asked for and the grace is over.
     pub(super) async fn over(&self, grace: Duration) {
-        let asked = self.asked().await;
-        tokio::time::sleep_until(asked + grace).await;
+        let stopped = |asked: &Asked| matches!(asked, Asked::Stopped { .. });
+        if let Asked::Stopped { at } = self.until(stopped).await {
+            tokio::time::sleep_until(at + grace).await;
+        }
+    }
+
+    async fn until(&self, reached: impl FnMut(&Asked) -> bool) -> Asked {
+        let mut receiver = self.0.clone();
+        let asked = receiver.wait_for(reached).await.map(|asked| *asked);
+        match asked {
+            Ok(asked) => asked,
+            // Nobody is left who could ask.
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 
@@ -86,7 +121,22 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_handle_stops_nothing() {
         let never = Stop::never();
-        let timeout = tokio::time::timeout(STEP, never.asked()).await;
+        let timeout = tokio::time::timeout(STEP, never.finishing()).await;
         assert!(timeout.is_err());
+    }
+
+    #[tokio::test]
+    async fn finishing_ends_waits_and_not_calls() {
+        let (handle, stop) = StopHandle::new();
+        handle.finish();
+        stop.finishing().await;
+        assert_eq!(stop.asked_at(), None);
+        let over = tokio::time::timeout(STEP, stop.over(Duration::ZERO)).await;
+        assert!(over.is_err());
+        handle.stop();
+        stop.over(Duration::ZERO).await;
+        let asked = stop.asked_at();
+        handle.finish();
+        assert_eq!(stop.asked_at(), asked, "what is stopped stays so");
     }
 }

@@ -85,6 +85,11 @@ impl Watchdog {
         state.computed = Duration::ZERO;
     }
 
+    /// Returns how many calls there were between the guest and the host.
+    pub(super) fn calls(&self) -> u64 {
+        self.state().imports
+    }
+
     /// Notes that the guest was computing when the clock ticked.
     pub(super) fn tick(&self, now: Instant, limit: Duration) -> Result<(), ComputeExceeded> {
         let mut state = self.state();

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::combine::{Added, CombineGauges, Combiner, Plan};
-use super::connector::{Answer, Connector, Gone};
+use super::connector::{Answer, Connector, ConnectorHandle};
 use super::error::ShardError;
 use super::reader::Reader;
 
@@ -108,7 +108,7 @@ pub struct ShardConfig {
 pub struct Shard {
     requests: mpsc::Sender<Request>,
     running: AbortHandle,
-    gone: Gone,
+    connector: ConnectorHandle,
 }
 
 impl Shard {
@@ -124,7 +124,7 @@ impl Shard {
         answers: mpsc::Sender<Reported>,
     ) -> Shard {
         let (requests, received) = mpsc::channel(REQUESTS_MAX);
-        let gone = connector.gone();
+        let handle = connector.handle();
         let actor = Actor {
             combiner: None,
             loads_allowed: false,
@@ -137,8 +137,13 @@ impl Shard {
         Shard {
             requests,
             running: data.spawn(actor.run(received)).abort_handle(),
-            gone,
+            connector: handle,
         }
+    }
+
+    /// Returns the connector's session.
+    pub fn connector(&self) -> &ConnectorHandle {
+        &self.connector
     }
 
     /// Sends a message. A shard that has failed says so by its answer.
@@ -148,9 +153,9 @@ impl Shard {
 
     /// Ends the shard, and waits until its connector's instance is gone.
     pub async fn end(self) {
-        let gone = self.gone.clone();
+        let connector = self.connector.clone();
         drop(self);
-        gone.wait().await;
+        connector.gone().await;
     }
 }
 

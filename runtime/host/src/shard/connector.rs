@@ -9,12 +9,14 @@
 //! transaction. The first call that fails is the last one: the session is
 //! dropped with its instance, and never used again.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::sandbox::{Component, Fault, Session, SessionConfig, StopHandle};
+use crate::sandbox::{Activity, Component, Fault, Session, SessionConfig, StopHandle};
 
 /// Calls that may wait for the instance: the batch that is next and one more,
 /// so that the shard packs a batch while the connector works on another, and no
@@ -26,21 +28,52 @@ type Call = Box<dyn for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, bool> + Sen
 /// A connector's session. Dropping it ends the session at once.
 pub struct Connector {
     calls: mpsc::Sender<Call>,
-    running: AbortHandle,
-    stop: StopHandle,
-    gone: Gone,
+    /// Held for its drop.
+    _running: Running,
+    handle: ConnectorHandle,
 }
 
-/// Tells when a connector's instance is gone: whatever it held, the next
-/// session may take.
-#[derive(Clone)]
-pub struct Gone(watch::Receiver<()>);
+/// The task of a session. Dropping it ends the session at once, also one that
+/// has not started yet.
+struct Running {
+    task: AbortHandle,
+    stop: Arc<StopHandle>,
+}
 
-impl Gone {
-    /// Waits until it is.
-    pub async fn wait(mut self) {
-        // Nothing is ever sent: the channel closes when the instance is dropped.
-        while self.0.changed().await.is_ok() {}
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Aborting drops a call that waits; one that works in SQLite looks at
+        // the stop.
+        self.stop.stop();
+        self.task.abort();
+    }
+}
+
+/// What can be asked of a connector's session while calls are under way.
+#[derive(Clone)]
+pub struct ConnectorHandle {
+    stop: Arc<StopHandle>,
+    activity: Activity,
+    /// Closes when the instance is dropped.
+    gone: watch::Receiver<()>,
+}
+
+impl ConnectorHandle {
+    /// Ends the connector's own waits, now and from now on.
+    pub fn finish(&self) {
+        self.stop.finish();
+    }
+
+    /// Returns how many calls there were between host and connector.
+    pub fn activity(&self) -> u64 {
+        self.activity.calls()
+    }
+
+    /// Waits until the instance is gone: whatever it held, the next session may
+    /// take.
+    pub async fn gone(mut self) {
+        // Nothing is ever sent.
+        while self.gone.changed().await.is_ok() {}
     }
 }
 
@@ -69,7 +102,7 @@ impl Connector {
         let (alive, gone) = watch::channel(());
         let (calls, mut received) = mpsc::channel::<Call>(CALLS_MAX);
         let (started, starting) = oneshot::channel();
-        let running = data.spawn(async move {
+        let task = data.spawn(async move {
             // Dropped after the session, however the task ends.
             let _alive = alive;
             let mut session = match component.start(config).await {
@@ -80,23 +113,30 @@ impl Connector {
                 }
             };
             // A starter that gave up drops the connector, which ends this task.
-            let _ = started.send(Ok(()));
+            let _ = started.send(Ok(session.activity()));
             while let Some(call) = received.recv().await {
                 if !call(&mut session).await {
                     break;
                 }
             }
         });
-        let connector = Connector {
-            calls,
-            running: running.abort_handle(),
-            stop,
-            gone: Gone(gone),
+        let running = Running {
+            task: task.abort_handle(),
+            stop: Arc::new(stop),
         };
         let started = starting
             .await
             .expect("the data runtime outlives the control runtime");
-        started.map(|()| connector)
+        let handle = ConnectorHandle {
+            stop: running.stop.clone(),
+            activity: started?,
+            gone,
+        };
+        Ok(Connector {
+            calls,
+            _running: running,
+            handle,
+        })
     }
 
     /// Submits a call; it is made after those submitted before it.
@@ -120,24 +160,15 @@ impl Connector {
         Answer(received)
     }
 
-    /// Tells when the instance is gone.
-    pub fn gone(&self) -> Gone {
-        self.gone.clone()
+    /// Returns what can be asked of the session meanwhile.
+    pub fn handle(&self) -> ConnectorHandle {
+        self.handle.clone()
     }
 
     /// Ends the session and waits until its instance is gone.
     pub async fn end(self) {
-        let gone = self.gone();
+        let handle = self.handle();
         drop(self);
-        gone.wait().await;
-    }
-}
-
-impl Drop for Connector {
-    fn drop(&mut self) {
-        // Aborting drops a call that waits; one that works in SQLite looks at
-        // the stop.
-        self.stop.stop();
-        self.running.abort();
+        handle.gone().await;
     }
 }

@@ -13,7 +13,7 @@ pub enum ShardError {
     #[error("{fault}{}", .collection.as_ref().map(|it| format!(" (the binding of collection {it})")).unwrap_or_default())]
     Connector {
         /// What happened, in which call.
-        fault: Fault,
+        fault: Box<Fault>,
         /// The collection of the binding that the call was about.
         collection: Option<String>,
     },
@@ -36,7 +36,7 @@ pub enum ShardError {
         /// The document's offset.
         offset: u64,
         /// What does not fit.
-        violation: Violation,
+        violation: Box<Violation>,
     },
     /// A document is larger than the task takes.
     #[error(
@@ -64,7 +64,7 @@ pub enum ShardError {
 impl From<Fault> for ShardError {
     fn from(fault: Fault) -> ShardError {
         ShardError::Connector {
-            fault,
+            fault: Box::new(fault),
             collection: None,
         }
     }

@@ -91,7 +91,7 @@ impl Reader {
             .map_err(|violation| ShardError::Schema {
                 collection: self.journal.collection().to_owned(),
                 offset: document.offset,
-                violation,
+                violation: Box::new(violation),
             })
     }
 }

@@ -3,36 +3,21 @@
 //! A scenario holds several files, each behind a line `--- path`. Its snapshot holds what a person would read, and what
 //! was built if anything was.
 
-mod support;
-
+use crate::support::{self, Scenario};
 use std::fmt::Write;
-use std::path::Path;
-use support::Scenario;
 use tidegate_validator::{Built, diagnostic};
 
 #[test]
 fn scenarios() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let mut names: Vec<_> = std::fs::read_dir(&root)
-        .expect("the scenarios are there")
-        .map(|entry| entry.expect("an entry can be read").path())
-        .collect();
-    names.sort();
-    assert!(!names.is_empty());
-    for path in names {
-        let text = std::fs::read_to_string(&path).expect("a scenario can be read");
-        let name = path
-            .file_stem()
-            .expect("a file has a name")
-            .to_string_lossy();
+    for (name, text) in support::all() {
         let scenario = Scenario::parse(&text);
         let (draft, built, diagnostics) = scenario.run();
         let mut shown = diagnostic::human(&diagnostics, draft.sources(), false);
         if let Some(built) = built {
             describe(&mut shown, &built);
         }
-        insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
-            insta::assert_snapshot!(name.as_ref(), shown);
+        insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "../snapshots", omit_expression => true}, {
+            insta::assert_snapshot!(name, shown);
         });
     }
 }

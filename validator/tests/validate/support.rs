@@ -268,3 +268,20 @@ fn warehouse() -> Value {
         "additionalProperties": false,
     })
 }
+
+/// Returns every scenario, by name.
+pub fn all() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let entries = std::fs::read_dir(&root).expect("the scenarios are there");
+    let mut all: Vec<_> = entries
+        .map(|entry| entry.expect("an entry can be read").path())
+        .map(|path| {
+            let name = path.file_stem().expect("a file has a name");
+            let text = std::fs::read_to_string(&path).expect("a scenario can be read");
+            (name.to_string_lossy().into_owned(), text)
+        })
+        .collect();
+    assert!(!all.is_empty());
+    all.sort();
+    all
+}

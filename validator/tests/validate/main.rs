@@ -1,0 +1,5 @@
+//! Whole catalogs through the whole crate.
+
+mod formats;
+mod scenarios;
+mod support;
