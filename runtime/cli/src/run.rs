@@ -280,8 +280,12 @@ async fn over(tasks: &[TaskHandle]) {
 /// restarts of its session, or is over.
 async fn catch_up(task: &TaskHandle) {
     loop {
-        match task.sync_now(Through::Head).await {
-            Ok(_) | Err(SyncNowError::NotRunning { .. }) => return,
+        let done = match task.sync_now(Through::Head).await {
+            Ok(call) => call.done().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(()) | Err(SyncNowError::NotRunning { .. }) => return,
             Err(SyncNowError::Retry) => tokio::time::sleep(ASK_AGAIN).await,
         }
     }

@@ -8,13 +8,11 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use tidegate_validator::{
-    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, load,
-    plan,
+    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, plan,
 };
-use tidegate_wit::message::{Spec, SpecResponse, ValidateRequest, ValidateResponse};
+use tidegate_wit::message::{SpecResponse, ValidateRequest, ValidateResponse};
 
 use crate::connectors::Connectors;
 use crate::sandbox::{self, Component, Fault, FaultKind, Limits, SessionConfig};
@@ -34,14 +32,8 @@ pub struct Built {
 }
 
 impl Catalog {
-    /// Loads and builds a catalog. `live` are the specs that were last applied,
-    /// by task.
-    pub async fn build(
-        roots: &[PathBuf],
-        connectors: &Connectors,
-        live: BTreeMap<String, Spec>,
-    ) -> Catalog {
-        let draft = load(roots, &|path| std::fs::read(path)).with_live(live);
+    /// Builds a catalog that was loaded.
+    pub async fn build(draft: Draft, connectors: &Connectors) -> Catalog {
         let mut answers = Answers::default();
         let mut components = BTreeMap::new();
         loop {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tidegate_validator::{ComponentRef, ConnectorFault};
 use tokio::sync::Mutex;
@@ -18,7 +19,16 @@ const EXTENSION: &str = "wasm";
 pub struct Connectors {
     engine: Engine,
     directories: Vec<PathBuf>,
-    loaded: Mutex<BTreeMap<PathBuf, Component>>,
+    loaded: Mutex<BTreeMap<PathBuf, (Stamp, Component)>>,
+}
+
+/// When a file was written, and its size: a connector that is built anew while
+/// the host runs is loaded anew.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let file = path.metadata().ok()?;
+    Some((file.modified().ok()?, file.len()))
 }
 
 /// Why there is no such connector.
@@ -65,14 +75,16 @@ impl Connectors {
             })?,
         };
         let mut loaded = self.loaded.lock().await;
-        if let Some(component) = loaded.get(&path) {
-            return Ok(component.clone());
+        let now = stamp(&path);
+        match loaded.get(&path) {
+            Some((then, component)) if *then == now => return Ok(component.clone()),
+            _ => {}
         }
         let (engine, file) = (self.engine.clone(), path.clone());
         // Compiling takes every core for a moment.
         let loading = tokio::task::spawn_blocking(move || engine.load(file));
         let component = loading.await.expect("loading a component does not panic")?;
-        loaded.insert(path, component.clone());
+        loaded.insert(path, (now, component.clone()));
         Ok(component)
     }
 
@@ -80,7 +92,7 @@ impl Connectors {
         let candidates = self
             .directories
             .iter()
-            .map(|it| it.join(name).with_extension(EXTENSION));
+            .map(|it| it.join(format!("{name}.{EXTENSION}")));
         candidates.into_iter().find(|path| path.is_file())
     }
 

@@ -10,6 +10,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The version of the layout that this host reads and writes.
@@ -81,7 +82,10 @@ pub struct DataDir {
 impl DataDir {
     /// Makes the directory if need be, checks it, and takes its lock.
     pub fn create(dir: &Path) -> Result<DataDir, DataDirError> {
-        fs::create_dir_all(dir).map_err(at(dir))?;
+        // Configurations have passwords, and they are kept here.
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(dir).map_err(at(dir))?;
         Self::open(dir)
     }
 

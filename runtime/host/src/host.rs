@@ -4,31 +4,28 @@
 //! Host::open -> build a catalog -> start tasks, follow inputs -> stop -> drop
 //! ```
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidegate_validator::BuiltTask;
-use tidegate_wit::message::Wants;
+use tidegate_validator::load;
 
 use crate::append::{self, AppendError, Appended};
-use crate::catalog::{Built, Catalog, sandbox_limits};
-use crate::clock::{Clock, SystemClock};
+use crate::catalog::{Built, Catalog};
+use crate::clock::SystemClock;
 use crate::collection::{Collection, CollectionError, check_any};
 use crate::connectors::{ConnectorError, Connectors, component_ref};
 use crate::data_dir::DataDir;
 use crate::input::InputHandle;
 use crate::journal::follow::{FollowError, Follower, Options};
-use crate::journal::{DOCUMENT_BYTES_MAX, EmbeddedJournals, JournalError, Journals};
-use crate::leader::{
-    Outcome, Progress, Reading, Records, RecordsError, TaskContext, TaskHandle, TaskSpec,
-    TxnDurations,
-};
+use crate::journal::{EmbeddedJournals, JournalError};
+use crate::leader::{Outcome, RecordsError, TaskHandle};
+use crate::platform::Platform;
+use crate::published::PublishedError;
+use crate::registry::Registry;
 use crate::runtimes::Runtimes;
-use crate::sandbox::{Allow, EngineError, Fault, GrantError, Grants, Inspection, SessionConfig};
-use crate::shard::Window;
-use crate::store::{EmbeddedStore, Store, StoreError};
+use crate::sandbox::{EngineError, Fault, GrantError, Inspection};
+use crate::store::{EmbeddedStore, StoreError};
 
 /// How much of a journal `read` holds at once.
 const READ_BYTES: u64 = 1 << 20;
@@ -59,6 +56,9 @@ pub enum HostError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The published catalog cannot be read or written.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
     /// A task's records failed.
     #[error(transparent)]
     Records(#[from] RecordsError),
@@ -115,9 +115,7 @@ pub struct TaskSummary {
 pub struct Host {
     // Tasks end before what they run on.
     runtimes: Runtimes,
-    store: Arc<dyn Store>,
-    journals: Arc<dyn Journals>,
-    clock: Arc<dyn Clock>,
+    platform: Platform,
     dir: DataDir,
 }
 
@@ -125,11 +123,16 @@ impl Host {
     /// Opens the store and the journals of a data directory.
     pub fn open(dir: DataDir) -> Result<Host, HostError> {
         let runtimes = Runtimes::start().map_err(HostError::Threads)?;
-        Ok(Host {
+        let platform = Platform {
             store: Arc::new(EmbeddedStore::open(dir.path())?),
             journals: Arc::new(EmbeddedJournals::open(dir.path())?),
             clock: Arc::new(SystemClock::new()),
+            control: runtimes.control().clone(),
+            data: runtimes.data().clone(),
+        };
+        Ok(Host {
             runtimes,
+            platform,
             dir,
         })
     }
@@ -144,17 +147,15 @@ impl Host {
         Ok(Connectors::new(directories, Some(self.dir.cache()))?)
     }
 
+    /// Returns the registry of a host that runs published catalogs.
+    pub fn registry(&self, connectors: Connectors) -> Registry {
+        Registry::new(self.platform.clone(), connectors)
+    }
+
     /// Loads and builds a catalog against what was last applied here.
     pub fn build(&self, roots: &[PathBuf], connectors: &Connectors) -> Result<Catalog, HostError> {
-        let building = async {
-            let mut live = BTreeMap::new();
-            for task in Records::tasks(&*self.store).await? {
-                let applied = Records::new(self.store.clone(), &task).applied().await?;
-                live.extend(applied.map(|applied| (task, applied.task.spec)));
-            }
-            Ok(Catalog::build(roots, connectors, live).await)
-        };
-        self.on_data(building)
+        let draft = load(roots, &|path| std::fs::read(path));
+        self.on_data(self.platform.build(draft, connectors))
     }
 
     /// Starts a task of a built catalog; a disabled one is not started.
@@ -164,48 +165,11 @@ impl Host {
         task: &str,
         options: &RunOptions,
     ) -> Result<Option<TaskHandle>, HostError> {
-        let task = &built.catalog.tasks[task];
-        if task.shards.disable {
+        if built.catalog.tasks[task].shards.disable {
             return Ok(None);
         }
-        self.on_data(async {
-            for binding in &task.spec.bindings {
-                let collection = &built.catalog.collections[&binding.collection];
-                Collection::of(collection)
-                    .put(&*self.store, &collection.name)
-                    .await?;
-            }
-            Ok::<(), HostError>(())
-        })?;
-        let component = built.components[&task.component].clone();
-        let spec = self.on_data(async { component.spec().await.cloned() })?;
-        let grants =
-            grants(task, &spec.wants, &options.base).map_err(|source| HostError::Grants {
-                task: task.name.clone(),
-                source,
-            })?;
-        let context = TaskContext {
-            task: task_spec(built, task),
-            component,
-            sandbox: SessionConfig {
-                limits: sandbox_limits(&task.limits),
-                grants,
-                ..SessionConfig::without_grants(&task.name)
-            },
-            durations: durations(task),
-            document_bytes_max: document_bytes_max(task),
-            schedule: task.sync_schedule.clone(),
-            journals: self.journals.clone(),
-            records: Records::new(self.store.clone(), &task.name),
-            clock: self.clock.clone(),
-            data: self.runtimes.data().clone(),
-            progress: Progress::new(),
-            until_caught_up: options.until_caught_up,
-            stopping: false,
-            owner_epoch: None,
-        };
-        let _control = self.runtimes.control().enter();
-        Ok(Some(TaskHandle::start(context)))
+        let config = self.on_data(self.platform.config(built, task, &options.base))?;
+        Ok(Some(self.platform.start(config, options.until_caught_up)))
     }
 
     /// Follows a file into a collection of a built catalog.
@@ -220,8 +184,8 @@ impl Host {
         let kept = Collection::of(collection);
         let (check, schema) = kept.check(&collection.name)?;
         let journal = self.on_data(async {
-            kept.put(&*self.store, &collection.name).await?;
-            Ok::<_, HostError>(self.journals.open(&collection.name).await?)
+            kept.put(&*self.platform.store, &collection.name).await?;
+            Ok::<_, HostError>(self.platform.journals.open(&collection.name).await?)
         })?;
         let options = Options {
             take_last_line_without_newline: to_the_end,
@@ -242,13 +206,13 @@ impl Host {
         name: &str,
         clock_micros: i64,
     ) -> Result<Appended, HostError> {
-        let kept = self.on_data(Collection::get(&*self.store, collection))?;
+        let kept = self.on_data(Collection::get(&*self.platform.store, collection))?;
         let checked = kept.is_some();
         let (check, schema) = match kept {
             Some(kept) => kept.check(collection)?,
             None => check_any(),
         };
-        let journal = self.on_data(self.journals.open(collection))?;
+        let journal = self.on_data(self.platform.journals.open(collection))?;
         let documents = append::lines(input, name, &check, |documents| {
             self.on_data(journal.append(append::of(documents, schema, clock_micros)))
         })?;
@@ -261,7 +225,7 @@ impl Host {
         collection: &str,
         mut take: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), HostError> {
-        let known = self.on_data(self.journals.list())?;
+        let known = self.on_data(self.platform.journals.list())?;
         if !known.iter().any(|name| name == collection) {
             return Err(HostError::UnknownCollection {
                 name: collection.to_owned(),
@@ -269,7 +233,7 @@ impl Host {
             });
         }
         self.on_data(async {
-            let journal = self.journals.open(collection).await?;
+            let journal = self.platform.journals.open(collection).await?;
             let end = *journal.ends().borrow();
             let mut reader = journal.read(0, end, READ_BYTES);
             while let Some(batch) = reader.next().await? {
@@ -283,40 +247,7 @@ impl Host {
 
     /// Lists the tasks that have run here, in the order of their names.
     pub fn tasks(&self) -> Result<Vec<TaskSummary>, HostError> {
-        self.on_data(async {
-            let mut summaries = Vec::new();
-            for name in Records::tasks(&*self.store).await? {
-                summaries.push(self.summary(name).await?);
-            }
-            Ok(summaries)
-        })
-    }
-
-    async fn summary(&self, name: String) -> Result<TaskSummary, HostError> {
-        let records = Records::new(self.store.clone(), &name);
-        let record = records
-            .record()
-            .await?
-            .map(|(record, _)| record)
-            .unwrap_or_default();
-        let (mut committed, mut end) = (0, 0);
-        // What is no longer bound is not counted.
-        let applied = records.applied().await?;
-        for binding in applied
-            .iter()
-            .flat_map(|applied| &applied.task.spec.bindings)
-        {
-            let source = crate::leader::source_of(binding);
-            committed += record.committed.frontier.next(&source);
-            end += *self.journals.open(&source.journal).await?.ends().borrow();
-        }
-        Ok(TaskSummary {
-            name,
-            committed,
-            end,
-            unfinished: record.unfinished().is_some(),
-            outcome: records.outcome().await?,
-        })
+        self.on_data(self.platform.summaries())
     }
 
     /// Runs a future whose IO belongs to the data runtime.
@@ -339,73 +270,6 @@ pub fn inspect(component: &str, directories: &[PathBuf]) -> Result<Inspection, H
 pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?;
-    Ok(runtimes
-        .data()
-        .block_on(Catalog::build(roots, &connectors, BTreeMap::new())))
-}
-
-/// Returns what a task's connector may reach: what its spec asks for, or what
-/// the catalog allows in its place.
-fn grants(task: &BuiltTask, wants: &Wants, base: &Path) -> Result<Grants, GrantError> {
-    let pattern = |grant: &tidegate_validator::NetworkGrant| {
-        let port = grant.port.map_or("*".to_owned(), |port| port.to_string());
-        match grant.host.contains(':') {
-            true => format!("[{}]:{port}", grant.host),
-            false => format!("{}:{port}", grant.host),
-        }
-    };
-    let directory = |path: &PathBuf| path.display().to_string();
-    let allow = Allow {
-        network: task
-            .allow
-            .network
-            .as_ref()
-            .map(|it| it.iter().map(pattern).collect()),
-        directory: task
-            .allow
-            .directory
-            .as_ref()
-            .map(|it| it.iter().map(directory).collect()),
-    };
-    Grants::new(wants, &task.spec.config, &allow, base, &|path| {
-        path.is_dir()
-    })
-}
-
-fn task_spec(built: &Built, task: &BuiltTask) -> TaskSpec {
-    let bindings = task.spec.bindings.iter().zip(&task.bindings);
-    let reading = |(binding, more): (&tidegate_wit::message::SpecBinding, _)| {
-        let more: &tidegate_validator::BuiltBinding = more;
-        Reading {
-            schema: built.catalog.collections[&binding.collection]
-                .schema
-                .clone(),
-            window: Window {
-                not_before: more.not_before,
-                not_after: more.not_after,
-            },
-            hard_delete: more.hard_delete,
-        }
-    };
-    TaskSpec {
-        spec: task.spec.clone(),
-        readings: bindings.map(reading).collect(),
-    }
-}
-
-/// A task may take smaller documents than a journal does, not larger ones.
-fn document_bytes_max(task: &BuiltTask) -> usize {
-    let limit = task
-        .limits
-        .document_bytes
-        .and_then(|limit| usize::try_from(limit).ok());
-    limit.map_or(DOCUMENT_BYTES_MAX, |limit| limit.min(DOCUMENT_BYTES_MAX))
-}
-
-fn durations(task: &BuiltTask) -> TxnDurations {
-    let millis = |duration: std::time::Duration| duration.as_millis() as u64;
-    TxnDurations {
-        min_millis: task.shards.min_txn_duration.map(millis),
-        max_millis: task.shards.max_txn_duration.map(millis),
-    }
+    let draft = load(roots, &|path| std::fs::read(path));
+    Ok(runtimes.data().block_on(Catalog::build(draft, &connectors)))
 }

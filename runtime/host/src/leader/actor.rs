@@ -18,15 +18,17 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tidegate_core::{
-    Action, Event, Figures, Frontier, Leader, Persist, Record, ShardId, Source, Status, WaiterId,
+    Action, Event, Frontier, Leader, Persist, Record, ShardId, Source, Status, WaiterId,
 };
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
+use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::{Records, RecordsError, Revision};
 use super::stop::{LOOK_MILLIS, Stopping};
-use super::task::{Command, Progress, Through};
+use super::sync_now::{Caller, SyncNowAnswer, Through};
+use super::task::{Command, Progress};
 use crate::clock::Clock;
 use crate::journal::Journal;
 use crate::shard::{Reported, Request, Shard, ShardError};
@@ -55,11 +57,13 @@ pub(crate) struct Actor {
     /// The write of the record that is under way. The leader asks for one at a
     /// time.
     pub(crate) writing: Option<BoxFuture<'static, Result<(Record, Revision), RecordsError>>>,
-    pub(crate) callers: BTreeMap<WaiterId, oneshot::Sender<Figures>>,
+    pub(crate) callers: BTreeMap<WaiterId, Caller>,
     pub(crate) next_waiter: u64,
     pub(crate) progress: Progress,
     /// Set once the task was told to stop.
     pub(crate) stopping: Option<Stopping>,
+    /// The config that the task is to have instead, once it was changed.
+    pub(crate) next: Option<Box<TaskConfig>>,
     /// Whether every handle to the task is gone.
     pub(crate) abandoned: bool,
 }
@@ -74,7 +78,7 @@ impl Actor {
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<(), SessionError> {
         for command in queued {
-            leader.record(self.event_of_command(command))?;
+            self.command(&mut leader, command)?;
         }
         let ends_changed = Arc::new(Notify::new());
         let _watching = self.watch_ends(&ends_changed);
@@ -141,8 +145,7 @@ impl Actor {
             command = commands.recv(), if !self.abandoned => {
                 // Nobody is left who could stop the task.
                 self.abandoned = command.is_none();
-                let event = self.event_of_command(command.unwrap_or(Command::Stop));
-                leader.record(event)?;
+                self.command(leader, command.unwrap_or(Command::Stop))?;
             }
             () = ends_changed.notified() => self.report_ready(leader)?,
             () = wake => {}
@@ -157,16 +160,34 @@ impl Actor {
         Ok(Event::Reply { shard, txn, reply })
     }
 
+    fn command(&mut self, leader: &mut Leader, command: Command) -> Result<(), SessionError> {
+        // A caller that hung up waits for nothing. Forgotten here, they do not
+        // pile up while a destination is down and clients call again and again.
+        for (waiter, _) in self.callers.extract_if(.., |_, caller| caller.hung_up()) {
+            leader.record(Event::HungUp { waiter })?;
+        }
+        let event = self.event_of_command(command);
+        Ok(leader.record(event)?)
+    }
+
     fn event_of_command(&mut self, command: Command) -> Event {
         match command {
             Command::Stop => {
                 self.finish();
+                let now = self.clock.now().monotonic_millis;
+                let signs = self.signs_of_work();
+                self.stopping.get_or_insert(Stopping::new(now, signs));
                 Event::Stop
             }
-            Command::SyncNow { through, answer } => {
+            Command::Change(config) => {
+                self.finish();
+                self.next = Some(config);
+                Event::SpecChanged
+            }
+            Command::SyncNow { through, caller } => {
                 let waiter = WaiterId(self.next_waiter);
                 self.next_waiter += 1;
-                self.callers.insert(waiter, answer);
+                self.callers.insert(waiter, caller);
                 let through = match through {
                     Through::Open => tidegate_core::Through::Open,
                     Through::Head => tidegate_core::Through::Head { ends: self.ends() },
@@ -181,9 +202,6 @@ impl Actor {
         for shard in &self.shards {
             shard.connector().finish();
         }
-        let now = self.clock.now().monotonic_millis;
-        let signs = self.signs_of_work();
-        self.stopping.get_or_insert(Stopping::new(now, signs));
     }
 
     /// Says whether a stop has waited long enough for its connectors.
@@ -234,14 +252,20 @@ impl Actor {
             Action::Persist { why, record } => self.persist(why, *record),
             Action::Done { waiters, figures } => {
                 for waiter in waiters {
-                    if let Some(answer) = self.callers.remove(&waiter) {
-                        // A caller that hung up is not waited for.
-                        let _ = answer.send(figures);
+                    if let Some(caller) = self.callers.remove(&waiter) {
+                        caller.tell(SyncNowAnswer::Done(figures));
                     }
                 }
             }
-            // Callers inside the process ask only for the end.
-            Action::Ack { .. } => {}
+            Action::Ack {
+                waiter,
+                outcome,
+                status,
+            } => {
+                if let Some(caller) = self.callers.get(&waiter) {
+                    caller.tell(SyncNowAnswer::Ack { outcome, status });
+                }
+            }
             Action::RunTriggers { .. } => panic!("no task has triggers: none can be configured"),
             Action::Wait { .. } | Action::Extend { .. } | Action::Stop | Action::Abandon => {
                 panic!("the loop carries these out itself")

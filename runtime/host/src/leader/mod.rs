@@ -9,17 +9,21 @@
 //! those are messages to the data runtime.
 
 mod actor;
+mod config;
 mod error;
 mod records;
 pub mod restart;
 mod schedule;
 mod startup;
 mod stop;
+mod sync_now;
 mod task;
 
+pub(crate) use config::{TaskConfig, TxnDurations};
 pub use error::SessionError;
 pub(crate) use records::source_of;
 pub use records::{Applied, Outcome, Reading, Records, RecordsError, TaskSpec};
-pub(crate) use startup::{TaskContext, TxnDurations};
+pub(crate) use startup::TaskContext;
+pub use sync_now::{SyncNowAnswer, SyncNowCall, SyncNowError, Through};
 pub(crate) use task::Progress;
-pub use task::{SyncNowError, TaskHandle, TaskState, TaskView, Through};
+pub use task::{TaskHandle, TaskState, TaskView};

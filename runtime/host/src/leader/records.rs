@@ -5,6 +5,7 @@
 //! tasks/NAME/record    transactions: fence, frontier, hint, connector state
 //! tasks/NAME/applied   the spec that the destination was last brought to
 //! tasks/NAME/outcome   how the task last ended, for `tidegate tasks`
+//! tasks/NAME/stopped   whether somebody stopped the task, until it is started again
 //! ```
 
 use std::sync::Arc;
@@ -204,6 +205,16 @@ impl Records {
     /// Writes how the task ended.
     pub async fn put_outcome(&self, outcome: &Outcome) -> Result<(), RecordsError> {
         self.put("outcome", outcome).await
+    }
+
+    /// Reads whether the task is to stay stopped.
+    pub async fn stopped(&self) -> Result<bool, RecordsError> {
+        Ok(self.get("stopped").await?.unwrap_or_default())
+    }
+
+    /// Writes whether the task is to stay stopped.
+    pub async fn put_stopped(&self, stopped: bool) -> Result<(), RecordsError> {
+        self.put("stopped", &stopped).await
     }
 
     async fn get<T: DeserializeOwned>(&self, what: &str) -> Result<Option<T>, RecordsError> {

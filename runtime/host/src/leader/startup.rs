@@ -13,20 +13,20 @@ use tidegate_core::{
     Band, Binding, KeyRange, Layout, Leader, Limits, Opened, Record, ShardId, Source, Task,
     merge_patch, recover,
 };
-use tidegate_schedule::CompiledSchedule;
 use tidegate_wit::message::{self, ApplyRequest, Authority, OpenRequest, OpenResponse, Spec};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::actor::{Actor, Input, ends_of};
+use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::{Applied, Records, Revision, TaskSpec, binding_id, source_of};
+use super::restart::Failure;
 use super::schedule;
 use super::task::{Command, Progress};
 use crate::clock::Clock;
 use crate::document::Checker;
 use crate::journal::Journals;
-use crate::sandbox::{Component, SessionConfig};
 use crate::shard::combine::{BindingPlan, COMBINE_BYTES_MAX, CombineGauges, Plan};
 use crate::shard::{Connector, Reader, Shard, ShardConfig, ShardError};
 
@@ -42,25 +42,13 @@ pub(crate) enum Ended {
     Stopped,
     /// What an older spec had left is finished.
     Finished,
-}
-
-/// How long the catalog lets transactions be open.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TxnDurations {
-    /// The least, in milliseconds.
-    pub min_millis: Option<u64>,
-    /// The most, in milliseconds.
-    pub max_millis: Option<u64>,
+    /// The task has another config now.
+    Changed,
 }
 
 /// Everything that a task's sessions are opened from.
 pub(crate) struct TaskContext {
-    pub(crate) task: TaskSpec,
-    pub(crate) component: Component,
-    pub(crate) sandbox: SessionConfig,
-    pub(crate) durations: TxnDurations,
-    pub(crate) document_bytes_max: usize,
-    pub(crate) schedule: Option<CompiledSchedule>,
+    pub(crate) config: TaskConfig,
     pub(crate) journals: Arc<dyn Journals>,
     pub(crate) records: Records,
     pub(crate) clock: Arc<dyn Clock>,
@@ -75,7 +63,7 @@ pub(crate) struct TaskContext {
 
 impl TaskContext {
     pub(crate) fn name(&self) -> &str {
-        &self.task.spec.task
+        self.config.name()
     }
 
     /// Opens a session and leads it to its end.
@@ -87,7 +75,14 @@ impl TaskContext {
         let opening = tokio::select! {
             opening = self.open() => opening?,
             // Nothing is open that would have to be closed.
-            () = stopped(commands, &mut queued) => return Ok(Ended::Stopped),
+            next = interrupted(commands, &mut queued) => {
+                // Those who wait for a session are asked to call again.
+                drop(queued);
+                return Ok(match next {
+                    Some(config) => self.change(config),
+                    None => Ended::Stopped,
+                });
+            }
         };
         let Opening {
             mut actor,
@@ -97,13 +92,22 @@ impl TaskContext {
         self.progress.enter(super::TaskState::Running);
         let led = actor.lead(leader, queued, commands).await;
         self.stopping = actor.stopping.is_some();
+        let next = actor.next.take();
         actor.end().await;
-        led?;
-        Ok(if finishing && !self.stopping {
-            Ended::Finished
-        } else {
-            Ended::Stopped
-        })
+        match (led, next) {
+            // Another host leads the task, whatever the catalog of this one says.
+            (Err(error), _) if error.failure() == Failure::Fenced => Err(error),
+            // What the old config left open, or could not do, the next session takes up.
+            (_, Some(config)) if !self.stopping => Ok(self.change(config)),
+            (Err(error), _) => Err(error),
+            (Ok(()), None) if finishing && !self.stopping => Ok(Ended::Finished),
+            (Ok(()), _) => Ok(Ended::Stopped),
+        }
+    }
+
+    fn change(&mut self, config: Box<TaskConfig>) -> Ended {
+        self.config = *config;
+        Ended::Changed
     }
 
     async fn open(&mut self) -> Result<Opening, SessionError> {
@@ -113,13 +117,14 @@ impl TaskContext {
         let older = applied
             .as_ref()
             .map(|applied| self.with_config(&applied.task));
-        let older = older.filter(|older| record.unfinished().is_some() && *older != self.task);
+        let older =
+            older.filter(|older| record.unfinished().is_some() && *older != self.config.task);
         let finishing = older.is_some();
         let (applied, mut record, mut revision) = match (applied, finishing) {
             (Some(applied), true) => (applied, record, revision),
             (applied, _) => self.apply(applied, record, revision).await?,
         };
-        let task = older.unwrap_or_else(|| self.task.clone());
+        let task = older.unwrap_or_else(|| self.config.task.clone());
 
         let connector = self.start_connector().await?;
         let opened = self.open_connector(&connector, &task.spec, &record).await?;
@@ -136,7 +141,13 @@ impl TaskContext {
         }
 
         let (answer, answers) = mpsc::channel(Shard::ANSWERS_MAX);
-        let config = shard_config(&task, self.document_bytes_max, &applied, &record, &inputs)?;
+        let config = shard_config(
+            &task,
+            self.config.document_bytes_max,
+            &applied,
+            &record,
+            &inputs,
+        )?;
         let shard = Shard::start(&self.data, config, connector, answer);
         let leader = Leader::start(core, recovered, ends, self.clock.now());
         let actor = Actor {
@@ -152,6 +163,7 @@ impl TaskContext {
             next_waiter: 0,
             progress: self.progress.clone(),
             stopping: None,
+            next: None,
             abandoned: false,
         };
         Ok(Opening {
@@ -173,7 +185,7 @@ impl TaskContext {
         Ok(self
             .records
             .put_record(
-                &record.opening(epoch, &layout_of(&self.task.spec)),
+                &record.opening(epoch, &layout_of(&self.config.task.spec)),
                 revision,
             )
             .await?)
@@ -183,7 +195,7 @@ impl TaskContext {
     /// old password does not open the destination any more.
     fn with_config(&self, applied: &TaskSpec) -> TaskSpec {
         let mut task = applied.clone();
-        task.spec.config = self.task.spec.config.clone();
+        task.spec.config = self.config.task.spec.config.clone();
         task
     }
 
@@ -195,12 +207,14 @@ impl TaskContext {
         revision: Revision,
     ) -> Result<(Applied, Record, Revision), SessionError> {
         match applied {
-            Some(applied) if applied.task == self.task => return Ok((applied, record, revision)),
+            Some(applied) if applied.task == self.config.task => {
+                return Ok((applied, record, revision));
+            }
             _ => {}
         }
         let request = ApplyRequest {
             last: applied.as_ref().map(|applied| applied.task.spec.clone()),
-            next: self.task.spec.clone(),
+            next: self.config.task.spec.clone(),
             state: record
                 .states
                 .get(&KeyRange::ALL)
@@ -232,14 +246,18 @@ impl TaskContext {
             }
             None => (record, revision),
         };
-        let applied = Applied::after(applied.as_ref(), &self.task);
+        let applied = Applied::after(applied.as_ref(), &self.config.task);
         self.records.put_applied(&applied).await?;
         Ok((applied, record, revision))
     }
 
     async fn start_connector(&self) -> Result<Connector, SessionError> {
-        let started =
-            Connector::start(&self.data, self.component.clone(), self.sandbox.clone()).await;
+        let started = Connector::start(
+            &self.data,
+            self.config.component.clone(),
+            self.config.sandbox.clone(),
+        )
+        .await;
         Ok(started.map_err(ShardError::from)?)
     }
 
@@ -286,8 +304,8 @@ impl TaskContext {
             layout,
             limits: Limits {
                 open_millis: Band {
-                    floor: self.durations.min_millis.unwrap_or(0),
-                    ceiling: self.durations.max_millis.unwrap_or(OPEN_MILLIS_MAX),
+                    floor: self.config.durations.min_millis.unwrap_or(0),
+                    ceiling: self.config.durations.max_millis.unwrap_or(OPEN_MILLIS_MAX),
                 },
                 combiner_bytes: Band {
                     floor: 0,
@@ -296,6 +314,7 @@ impl TaskContext {
                 ..Limits::ANY
             },
             schedule: self
+                .config
                 .schedule
                 .as_ref()
                 .map(|model| schedule::of_model(model, jitter)),
@@ -375,14 +394,19 @@ struct Opening {
     finishing: bool,
 }
 
-/// Waits for the task to be stopped; keeps what else is asked of it.
-async fn stopped(commands: &mut mpsc::Receiver<Command>, queued: &mut Vec<Command>) {
+/// Waits for the task to be changed, or stopped; keeps what else is asked of it.
+async fn interrupted(
+    commands: &mut mpsc::Receiver<Command>,
+    queued: &mut Vec<Command>,
+) -> Option<Box<TaskConfig>> {
     while let Some(command) = commands.recv().await {
         match command {
-            Command::Stop => return,
+            Command::Stop => return None,
+            Command::Change(config) => return Some(config),
             command => queued.push(command),
         }
     }
+    None
 }
 
 fn layout_of(spec: &Spec) -> Layout {

@@ -11,13 +11,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_core::{Figures, Record, Reply, Status};
-use tokio::sync::{mpsc, oneshot, watch};
+use tidegate_core::{Record, Reply, Status};
+use tokio::sync::{mpsc, watch};
 
+use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::Outcome;
 use super::restart::{self, Decision};
 use super::startup::{Ended, TaskContext};
+use super::sync_now::{Caller, SyncNowCall, SyncNowError, Through};
 use crate::clock::wall_micros;
 use crate::input::with_causes;
 
@@ -26,38 +28,13 @@ use crate::input::with_causes;
 const COMMANDS_MAX: usize = 64;
 
 /// What callers ask of a task.
-#[derive(Debug)]
 pub(crate) enum Command {
     /// Commit what is open, and answer when it can be queried.
-    SyncNow {
-        through: Through,
-        answer: oneshot::Sender<Figures>,
-    },
+    SyncNow { through: Through, caller: Caller },
+    /// Go on with another config, as soon as what is open is closed.
+    Change(Box<TaskConfig>),
     /// Close, commit, acknowledge, and end.
     Stop,
-}
-
-/// What a sync-now caller wants committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Through {
-    /// What the task has read.
-    Open,
-    /// Everything in the journals at the time of the call.
-    Head,
-}
-
-/// Why a sync-now call has no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum SyncNowError {
-    /// The session ended meanwhile. Calling again is safe.
-    #[error("the task's session ended before the commit; calling again is safe")]
-    Retry,
-    /// The task does not run.
-    #[error("the task does not run: {reason}")]
-    NotRunning {
-        /// Why not.
-        reason: String,
-    },
 }
 
 /// What a task is doing.
@@ -103,6 +80,24 @@ pub struct TaskView {
     pub status: Option<Status>,
 }
 
+impl TaskView {
+    fn new(state: TaskState) -> TaskView {
+        TaskView {
+            state,
+            transactions: 0,
+            read: 0,
+            to_read: 0,
+            stored: 0,
+            status: None,
+        }
+    }
+
+    /// Returns the view of a task that does not run.
+    pub(crate) fn stopped() -> TaskView {
+        TaskView::new(TaskState::Stopped)
+    }
+}
+
 /// Counts what a session does, for watchers.
 #[derive(Clone)]
 pub(crate) struct Progress {
@@ -111,14 +106,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new() -> Progress {
-        let view = TaskView {
-            state: TaskState::Starting { after: None },
-            transactions: 0,
-            read: 0,
-            to_read: 0,
-            stored: 0,
-            status: None,
-        };
+        let view = TaskView::new(TaskState::Starting { after: None });
         Progress {
             view: Arc::new(watch::Sender::new(view)),
         }
@@ -201,22 +189,28 @@ impl TaskHandle {
         self.view.subscribe()
     }
 
-    /// Commits what is open and returns when it can be queried.
-    pub async fn sync_now(&self, through: Through) -> Result<Figures, SyncNowError> {
-        let (answer, done) = oneshot::channel();
-        if self
-            .commands
-            .send(Command::SyncNow { through, answer })
-            .await
-            .is_err()
-        {
+    /// Asks for a commit of what is open; the call tells when it can be queried.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncNowError::NotRunning`] if the task is over.
+    pub async fn sync_now(&self, through: Through) -> Result<SyncNowCall, SyncNowError> {
+        let (caller, call) = SyncNowCall::new();
+        let command = Command::SyncNow { through, caller };
+        if self.commands.send(command).await.is_err() {
             let reason = match &self.view.borrow().state {
                 TaskState::Failed { message } => message.clone(),
                 _ => "it was stopped".to_owned(),
             };
             return Err(SyncNowError::NotRunning { reason });
         }
-        done.await.map_err(|_| SyncNowError::Retry)
+        Ok(call)
+    }
+
+    /// Has the task go on with another config; says whether it still runs.
+    pub(crate) async fn change(&self, config: TaskConfig) -> bool {
+        let command = Command::Change(Box::new(config));
+        self.commands.send(command).await.is_ok()
     }
 
     /// Asks the task to close, commit, acknowledge and end.
@@ -231,6 +225,13 @@ impl TaskHandle {
         let over = view.wait_for(|view| view.state.is_over()).await;
         over.expect("the handle itself holds the sender").clone()
     }
+}
+
+/// How a pause ended.
+enum Paused {
+    Over,
+    Changed(Box<TaskConfig>),
+    Stopped,
 }
 
 struct Task {
@@ -251,6 +252,7 @@ impl Task {
                 Ok(Ended::Stopped) => break TaskState::Stopped,
                 // What an older spec left is finished; the next one is today's.
                 Ok(Ended::Finished) => {}
+                Ok(Ended::Changed) => self.failures_in_a_row = 0,
                 Err(error) => {
                     if self.context.progress.transactions() > transactions {
                         self.failures_in_a_row = 0;
@@ -268,8 +270,13 @@ impl Task {
                                 after: Some(message.clone()),
                             });
                             after = Some(message.clone());
-                            if self.pause(pause).await {
-                                break TaskState::Failed { message };
+                            match self.pause(pause).await {
+                                Paused::Over => {}
+                                Paused::Stopped => break TaskState::Failed { message },
+                                Paused::Changed(config) => {
+                                    self.context.config = *config;
+                                    self.failures_in_a_row = 0;
+                                }
                             }
                         }
                     }
@@ -304,17 +311,18 @@ impl Task {
         })
     }
 
-    /// Waits out a pause; returns whether the task was stopped meanwhile.
-    async fn pause(&mut self, pause: Duration) -> bool {
+    /// Waits out a pause, as long as nothing ends it.
+    async fn pause(&mut self, pause: Duration) -> Paused {
         let over = tokio::time::sleep(pause);
         tokio::pin!(over);
         loop {
             tokio::select! {
-                () = &mut over => return false,
+                () = &mut over => return Paused::Over,
                 command = self.commands.recv() => match command {
                     // A caller in the pause is told to call again.
-                    Some(Command::SyncNow { answer, .. }) => drop(answer),
-                    Some(Command::Stop) | None => return true,
+                    Some(Command::SyncNow { caller, .. }) => drop(caller),
+                    Some(Command::Change(config)) => return Paused::Changed(config),
+                    Some(Command::Stop) | None => return Paused::Stopped,
                 },
             }
         }

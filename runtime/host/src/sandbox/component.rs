@@ -114,6 +114,11 @@ struct Loaded {
 }
 
 impl Component {
+    /// Says whether both are the same bytes.
+    pub fn is_same(&self, other: &Component) -> bool {
+        self.0.hash == other.0.hash
+    }
+
     pub(super) fn load(engine: &Engine, path: &Path) -> Result<Component, LoadError> {
         let bytes = fs::read(path).map_err(|source| LoadError::Read {
             path: path.to_owned(),

@@ -26,11 +26,12 @@ mod tests;
 pub use error::FollowError;
 
 use super::{Append, InputPosition, Journal, Origin};
+use crate::clock::wall_micros;
 use futures::future::join;
 use input::{Input, Prepared};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long to wait at an input's end before looking at it again.
@@ -167,7 +168,7 @@ impl Follower {
     ) -> Result<(), FollowError> {
         let append = Append {
             documents: prepared.documents,
-            clock: now(),
+            clock: wall_micros(),
             schema: self.schema,
             origin: Origin::Input {
                 input: self.identity.clone(),
@@ -227,13 +228,4 @@ impl Follower {
             ahead: None,
         }
     }
-}
-
-/// Returns the publish clock: microseconds since the Unix epoch.
-fn now() -> i64 {
-    // A clock set before 1970 is not worth an error.
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -11,7 +11,9 @@ pub enum CombineError {
     #[error("{0}")]
     Document(Box<DocumentError>),
     /// The connector answered a load with something malformed.
-    #[error("binding {binding} ({collection}): the connector's loaded documents: {source}")]
+    #[error(
+        "load of binding {binding}: the connector's loaded documents: {source} (the binding of collection {collection})"
+    )]
     LoadedBatch {
         /// Index of the binding.
         binding: u32,
@@ -22,7 +24,8 @@ pub enum CombineError {
     },
     /// The connector answered a load that was not asked for.
     #[error(
-        "binding {binding} ({collection}): the connector loaded ordinal {ordinal}, and only {asked} keys were asked for"
+        "load of binding {binding}: the connector loaded ordinal {ordinal}, and only {asked} keys were \
+         asked for (the binding of collection {collection})"
     )]
     LoadedUnasked {
         /// Index of the binding.
@@ -35,7 +38,10 @@ pub enum CombineError {
         asked: u32,
     },
     /// The connector answered a load twice.
-    #[error("binding {binding} ({collection}): the connector loaded ordinal {ordinal} twice")]
+    #[error(
+        "load of binding {binding}: the connector loaded ordinal {ordinal} twice (the binding of \
+         collection {collection})"
+    )]
     LoadedTwice {
         /// Index of the binding.
         binding: u32,

@@ -116,7 +116,8 @@ fn answers_that_break_the_protocol_are_errors() {
     let error = beyond.add_loaded(0, &loaded(&[2])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "binding 0 (acme/things): the connector loaded ordinal 2, and only 2 keys were asked for"
+        "load of binding 0: the connector loaded ordinal 2, and only 2 keys were asked for (the \
+         binding of collection acme/things)"
     );
 
     let error = combiner().add_loaded(0, &loaded(&[0])[..7]).unwrap_err();
