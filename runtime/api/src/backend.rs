@@ -77,7 +77,7 @@ pub trait Backend: Send + Sync + 'static {
     async fn validate(&self, catalog: v1::CatalogFiles) -> Result<v1::ValidateResponse, Error>;
 
     /// Publishes a catalog, or says what would change. One with errors changes
-    /// nothing and is [`Error::bad_catalog`].
+    /// nothing, and is no error of the call.
     async fn publish(&self, request: v1::PublishRequest) -> Result<v1::PublishResponse, Error>;
 
     /// Returns the published catalog.

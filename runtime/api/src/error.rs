@@ -1,13 +1,12 @@
 //! Why a call was not done, the same in every transport.
 //!
 //! ```text
-//! Error -> tonic::Status, the message and its details
+//! Error -> tonic::Status
 //!       -> HTTP status and {"error":{...}}
 //! ```
 
 use std::fmt;
 
-use prost::Message;
 use tonic::Status;
 
 use crate::v1;
@@ -16,14 +15,12 @@ use crate::v1;
 pub use crate::v1::error::Code;
 
 /// Why a call was not done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// What programs branch on.
     pub code: Code,
     /// A sentence for people, with what to do about it.
     pub message: String,
-    /// What is wrong with a catalog, if that is the reason.
-    pub diagnostics: Vec<v1::Diagnostic>,
 }
 
 impl Error {
@@ -32,7 +29,6 @@ impl Error {
         Error {
             code,
             message: message.into(),
-            diagnostics: Vec::new(),
         }
     }
 
@@ -50,26 +46,6 @@ impl Error {
              one that has it"
         );
         Error::new(Code::NotFound, message)
-    }
-
-    /// A catalog cannot run.
-    pub fn bad_catalog(diagnostics: Vec<v1::Diagnostic>) -> Error {
-        let error = |it: &&v1::Diagnostic| it.severity() == v1::diagnostic::Severity::Error;
-        let count = diagnostics.iter().filter(error).count();
-        let first = diagnostics.iter().find(error).map(|it| match &it.place {
-            Some(place) => format!("{}:{}: {}", place.file, place.line, it.message),
-            None => it.message.clone(),
-        });
-        let message = format!(
-            "the catalog has {count} error{}, and nothing was changed. The first is: {}",
-            if count == 1 { "" } else { "s" },
-            first.unwrap_or_default()
-        );
-        Error {
-            code: Code::InvalidArgument,
-            message,
-            diagnostics,
-        }
     }
 
     /// Says whether the same call may succeed later.
@@ -96,7 +72,6 @@ impl Error {
         v1::Error {
             code: self.code.into(),
             message: self.message.clone(),
-            diagnostics: self.diagnostics.clone(),
         }
     }
 
@@ -122,31 +97,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What gRPC's tools expect in a status' details.
-#[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<prost_types::Any>,
-}
-
 impl From<Error> for Status {
     fn from(error: Error) -> Status {
-        let code = error.grpc_code();
-        if error.diagnostics.is_empty() {
-            return Status::new(code, error.message);
-        }
-        let details = RpcStatus {
-            code: code.into(),
-            message: error.message.clone(),
-            details: vec![
-                prost_types::Any::from_msg(&error.to_proto()).expect("a message is encoded"),
-            ],
-        };
-        Status::with_details(code, error.message, details.encode_to_vec().into())
+        Status::new(error.grpc_code(), error.message)
     }
 }
 
@@ -165,14 +118,6 @@ impl From<Status> for Error {
             }
             _ => Code::Internal,
         };
-        let details = RpcStatus::decode(status.details()).unwrap_or_default();
-        let details = details.details.iter().find_map(|it| it.to_msg().ok());
-        Error {
-            code,
-            message: status.message().to_owned(),
-            diagnostics: details
-                .map(|it: v1::Error| it.diagnostics)
-                .unwrap_or_default(),
-        }
+        Error::new(code, status.message())
     }
 }
