@@ -57,6 +57,11 @@ impl Catalog {
         }
     }
 
+    /// Returns everything that there is to say.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
     /// Returns what there is to say, for people; empty if nothing is.
     pub fn report(&self, colour: bool) -> String {
         if self.diagnostics.is_empty() {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tidegate_validator::load;
 
 use crate::append::{self, AppendError, Appended};
+use crate::backend::HostBackend;
 use crate::catalog::{Built, Catalog};
 use crate::clock::SystemClock;
 use crate::collection::{Collection, CollectionError, check_any};
@@ -148,8 +149,14 @@ impl Host {
     }
 
     /// Returns the registry of a host that runs published catalogs.
-    pub fn registry(&self, connectors: Connectors) -> Registry {
-        Registry::new(self.platform.clone(), connectors)
+    pub fn registry(&self, connectors: Connectors) -> Arc<Registry> {
+        Arc::new(Registry::new(self.platform.clone(), connectors))
+    }
+
+    /// Returns what the API of a host asks.
+    pub fn backend(&self, registry: &Arc<Registry>) -> Arc<HostBackend> {
+        let backend = HostBackend::new(registry.clone(), self.platform.clone());
+        Arc::new(backend)
     }
 
     /// Loads and builds a catalog against what was last applied here.

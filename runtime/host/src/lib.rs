@@ -4,6 +4,7 @@
 //! crate carries them out.
 
 mod append;
+mod backend;
 mod catalog;
 pub mod clock;
 mod collection;
@@ -23,12 +24,13 @@ pub mod shard;
 pub mod store;
 
 pub use append::{AppendError, Appended};
+pub use backend::HostBackend;
 pub use catalog::{Built, Catalog};
 pub use collection::CollectionError;
 pub use connectors::{ConnectorError, Connectors, component_ref};
 pub use data_dir::{DataDir, DataDirError, FORMAT_VERSION};
 pub use host::{Host, HostError, RunOptions, TaskSummary, check, inspect};
 pub use input::{InputEnd, InputHandle};
-pub use published::{CatalogFiles, PublishedError};
+pub use published::{CatalogFiles, Published, PublishedError};
 pub use registry::{Change, Publication, Registry, RegistryError};
 pub use runtimes::Runtimes;

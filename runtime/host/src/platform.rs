@@ -87,6 +87,14 @@ impl Platform {
         })
     }
 
+    /// Keeps all collections of a catalog for those who append to them.
+    pub(crate) async fn keep_collections(&self, built: &Built) -> Result<(), HostError> {
+        for (name, collection) in &built.catalog.collections {
+            Collection::of(collection).put(&*self.store, name).await?;
+        }
+        Ok(())
+    }
+
     /// Starts a task on the control runtime.
     pub(crate) fn start(&self, config: TaskConfig, until_caught_up: bool) -> TaskHandle {
         let context = TaskContext {

@@ -26,6 +26,16 @@ pub struct CatalogFiles {
     pub files: BTreeMap<PathBuf, String>,
 }
 
+/// A catalog that was published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Published {
+    /// Its files.
+    pub catalog: CatalogFiles,
+    /// When, in microseconds since the Unix epoch.
+    pub at_micros: i64,
+}
+
 /// Why the published catalog cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
@@ -67,26 +77,24 @@ impl CatalogFiles {
             text.ok_or_else(|| io::ErrorKind::NotFound.into())
         })
     }
+}
 
+impl Published {
     /// Reads what was published last.
-    pub(crate) async fn published(
-        store: &dyn Store,
-    ) -> Result<Option<CatalogFiles>, PublishedError> {
+    pub(crate) async fn get(store: &dyn Store) -> Result<Option<Published>, PublishedError> {
         let Some(found) = store.get(KEY).await? else {
             return Ok(None);
         };
-        let files = serde_json::from_slice(&found.value).map_err(PublishedError::Malformed)?;
-        Ok(Some(files))
+        let published = serde_json::from_slice(&found.value);
+        Ok(Some(published.map_err(PublishedError::Malformed)?))
     }
 
-    /// Keeps the files as what was published last.
+    /// Keeps it as what was published last.
     pub(crate) async fn put(&self, store: &dyn Store) -> Result<(), PublishedError> {
         let value = serde_json::to_vec(self).expect("paths were text once");
         let before = store.get(KEY).await?;
-        if before.as_ref().is_none_or(|before| before.value != value) {
-            let revision = before.map(|before| before.revision);
-            store.put(KEY, value, revision).await?;
-        }
+        let revision = before.map(|before| before.revision);
+        store.put(KEY, value, revision).await?;
         Ok(())
     }
 }

@@ -16,13 +16,14 @@ use futures::future::join_all;
 use tokio::sync::watch;
 
 use crate::catalog::Catalog;
+use crate::clock::wall_micros;
 use crate::connectors::Connectors;
 use crate::host::HostError;
 use crate::leader::{
     Records, SyncNowCall, SyncNowError, TaskConfig, TaskHandle, TaskState, TaskView, Through,
 };
 use crate::platform::Platform;
-use crate::published::CatalogFiles;
+use crate::published::{CatalogFiles, Published};
 
 /// What publishing did to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +113,8 @@ impl Registry {
     }
 
     /// Returns what was published last.
-    pub async fn published(&self) -> Result<Option<CatalogFiles>, HostError> {
-        Ok(CatalogFiles::published(&*self.platform.store).await?)
+    pub async fn published(&self) -> Result<Option<Published>, HostError> {
+        Ok(Published::get(&*self.platform.store).await?)
     }
 
     /// Has the host run a catalog in place of the one before, or with `dry_run`
@@ -148,7 +149,12 @@ impl Registry {
             catalog.built = Some(built);
             return Ok(Publication { catalog, changes });
         }
-        files.put(&*self.platform.store).await?;
+        let published = Published {
+            catalog: files.clone(),
+            at_micros: wall_micros(),
+        };
+        published.put(&*self.platform.store).await?;
+        self.platform.keep_collections(&built).await?;
 
         self.remove_all_but(&configs).await;
         for (name, config) in configs {
