@@ -14,3 +14,4 @@ mod refusals;
 mod reports;
 mod stop;
 mod stuck;
+mod sync_now;

@@ -7,6 +7,7 @@
 //!     lines ------> Fold (the oracle) ---+--> equal?
 //! ```
 
+pub mod api;
 pub mod catalog;
 pub mod document;
 pub mod fold;

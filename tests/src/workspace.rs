@@ -23,6 +23,7 @@ pub struct Workspace {
 /// A `tidegate run` that is being put together.
 pub struct Run<'a> {
     workspace: &'a Workspace,
+    command: &'static str,
     catalogs: Vec<String>,
     data_dir: PathBuf,
     options: Vec<OsString>,
@@ -97,11 +98,22 @@ impl Workspace {
     pub fn run(&self) -> Run<'_> {
         Run {
             workspace: self,
+            command: "run",
             catalogs: vec![CATALOG.to_owned()],
             data_dir: self.data_dir(),
             options: Vec::new(),
             shell: None,
         }
+    }
+
+    /// Puts a `tidegate serve` of the catalog together, on a free port.
+    pub fn serve(&self) -> Run<'_> {
+        Run {
+            command: "serve",
+            ..self.run()
+        }
+        .option("--listen")
+        .option("127.0.0.1:0")
     }
 
     /// Starts `tidegate` with these arguments and no others.
@@ -121,7 +133,7 @@ impl Workspace {
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.dir.path());
         // Whoever runs the tests may have set up their own.
-        for variable in ["TIDEGATE_DATA_DIR", "TIDEGATE_CONNECTORS", "TIDEGATE_LOG"] {
+        for variable in ["TIDEGATE_DATA_DIR", "TIDEGATE_CONNECTORS", "TIDEGATE_LOG", "TIDEGATE_URL", "TIDEGATE_TOKEN"] {
             command.env_remove(variable);
         }
         command
@@ -175,7 +187,7 @@ impl Run<'_> {
 
     /// Starts it.
     pub fn start(self) -> Host {
-        let mut arguments: Vec<OsString> = vec!["run".into()];
+        let mut arguments: Vec<OsString> = vec![self.command.into()];
         arguments.extend(self.catalogs.iter().map(OsString::from));
         arguments.extend(["--data-dir".into(), self.data_dir.into()]);
         arguments.extend(["--connectors".into(), program::connectors().into()]);

@@ -11,6 +11,8 @@ mod options;
 mod progress;
 mod read;
 mod run;
+mod serve;
+mod signals;
 mod tasks;
 
 use std::io::IsTerminal;
@@ -40,6 +42,8 @@ struct Cli {
 enum Command {
     /// Runs the tasks of a catalog
     Run(run::Run),
+    /// Runs a catalog as a server with an API
+    Serve(serve::Serve),
     /// Appends documents to a collection
     Append(append::Append),
     /// Prints the documents of a collection
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
     log_to_stderr();
     let result = match cli.command {
         Command::Run(run) => run.execute(),
+        Command::Serve(serve) => serve.execute(),
         Command::Append(append) => append.execute(),
         Command::Read(read) => read.execute(),
         Command::Tasks(tasks) => tasks.execute(),

@@ -9,24 +9,20 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::process;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::HumanCount;
 use tidegate_host::leader::{SyncNowError, TaskHandle, TaskState, Through};
 use tidegate_host::{Built, Catalog, Host, InputEnd, InputHandle, RunOptions};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::CliError;
 use crate::options::{ConnectorsOption, DataDirOption};
 use crate::progress::{DRAW_EVERY, Display};
+use crate::signals::{Signals, stop_at_once};
 
 /// How long to wait before a task that lost its session is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
-
-/// The exit code of a process that a second signal stopped: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
 
 /// Runs the tasks of a catalog: follows the input files into their journals, and
 /// keeps the destinations equal to them.
@@ -206,8 +202,7 @@ impl Running {
                 () = &mut stopped => break,
                 () = signals.next() => {
                     self.display.finish();
-                    eprintln!("stopped at once; the next run recovers");
-                    process::exit(INTERRUPTED);
+                    stop_at_once();
                 }
                 _ = draw.tick() => self.show(),
             }
@@ -287,27 +282,6 @@ async fn catch_up(task: &TaskHandle) {
         match done {
             Ok(()) | Err(SyncNowError::NotRunning { .. }) => return,
             Err(SyncNowError::Retry) => tokio::time::sleep(ASK_AGAIN).await,
-        }
-    }
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Signals, CliError> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
         }
     }
 }

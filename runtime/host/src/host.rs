@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use tidegate_validator::load;
 
+use tokio::task::JoinHandle;
+
 use crate::append::{self, AppendError, Appended};
 use crate::backend::HostBackend;
 use crate::catalog::{Built, Catalog};
@@ -257,8 +259,16 @@ impl Host {
         self.on_data(self.platform.summaries())
     }
 
+    /// Starts a future on the data runtime.
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.runtimes.data().spawn(future)
+    }
+
     /// Runs a future whose IO belongs to the data runtime.
-    fn on_data<F: Future>(&self, future: F) -> F::Output {
+    pub fn on_data<F: Future>(&self, future: F) -> F::Output {
         self.runtimes.data().block_on(future)
     }
 }

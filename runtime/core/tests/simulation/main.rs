@@ -12,6 +12,7 @@
 //! Time is virtual, and a failing script is printed, shrunk.
 
 mod destination;
+mod model;
 mod session;
 mod world;
 
@@ -32,6 +33,14 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Stop),
         1 => (0..3usize, any::<bool>()).prop_map(|(backfill, split)| Op::ChangeSpec { backfill, split }),
         2 => Just(Op::Crash),
+    ]
+}
+
+/// Ops of which every other one is a call, or something that a call meets.
+fn any_op_around_calls() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => any::<bool>().prop_map(|through_head| Op::Poke { through_head }),
+        6 => any_op(),
     ]
 }
 
@@ -64,6 +73,23 @@ proptest! {
             world.run(op);
         }
         world.settle();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100_000, max_shrink_iters: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Each call is told what the reference model says, and done only when what
+    /// it was promised is in the destination.
+    #[test]
+    fn calls_meet_what_the_model_says(
+        config in any_config(),
+        script in proptest::collection::vec(any_op_around_calls(), 0..24),
+    ) {
+        let mut world = World::new(config);
+        for op in script {
+            world.run(op);
+        }
     }
 }
 

@@ -43,6 +43,14 @@ pub struct Session {
     pub replay: Option<Extents>,
     pub open: Option<TxnId>,
     pub loads_allowed: bool,
+    /// The journals' ends when it opened.
+    pub opening_ends: Frontier,
+    /// Whether a caller asked the open transaction to close.
+    pub close_requested: bool,
+    /// Whether it was told to stop, or that its spec has changed.
+    pub ending: bool,
+    /// What calls that are not acknowledged yet want committed, if they say so.
+    pub barriers: BTreeMap<WaiterId, Option<Frontier>>,
     /// Callers who were acknowledged or are about to be, and what they need.
     pub callers: BTreeMap<WaiterId, BTreeSet<Document>>,
 }

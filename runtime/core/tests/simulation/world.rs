@@ -11,6 +11,7 @@ use tidegate_core::{
 };
 
 use crate::destination::{Destination, Document};
+use crate::model;
 use crate::session::{Message, Session};
 
 /// One entry of a script.
@@ -143,13 +144,17 @@ impl World {
                 self.poke(through_head);
             }
             Op::HangUp(index) => self.hang_up(index),
-            Op::Stop => self.tell(Event::Stop),
+            Op::Stop => {
+                self.tell(Event::Stop);
+                self.session.as_mut().expect("it is there").ending = true;
+            }
             Op::ChangeSpec { backfill, split } => {
                 for binding in self.layout.bindings.iter_mut().take(backfill) {
                     binding.backfill += 1;
                 }
                 self.layout.shards = shards(split);
                 self.tell(Event::SpecChanged);
+                self.session.as_mut().expect("it is there").ending = true;
             }
             op => panic!("{op:?} needs no session"),
         }
@@ -179,7 +184,7 @@ impl World {
         };
         let read = recovered.record.committed.frontier.clone();
         self.session = Some(Session {
-            leader: Some(Leader::start(task, recovered, ends, self.now)),
+            leader: Some(Leader::start(task, recovered, ends.clone(), self.now)),
             layout,
             flights: Vec::new(),
             combined: BTreeMap::new(),
@@ -187,6 +192,10 @@ impl World {
             replay,
             open: None,
             loads_allowed: false,
+            opening_ends: ends,
+            close_requested: false,
+            ending: false,
+            barriers: BTreeMap::new(),
             callers: BTreeMap::new(),
         });
     }
@@ -292,6 +301,15 @@ impl World {
                 assert!(session.loads_allowed, "flushed before loads were allowed");
             }
             Action::Persist { why, record } => check_persist(session, *why, record),
+            Action::Ack {
+                waiter,
+                outcome,
+                status,
+            } => {
+                let record = Record::from_json(&self.record).expect("the record reads back");
+                let expected = model::acknowledge(session, *waiter, &record, status);
+                assert_eq!(*outcome, expected, "{status:?}");
+            }
             _ => {}
         }
     }
@@ -439,11 +457,16 @@ impl World {
                 (read, Through::Open)
             }
         };
+        let barrier = match &through {
+            Through::Head { ends } => Some(ends.clone()),
+            Through::Open => None,
+        };
         let needed = documents(
             &Extents::between(&Frontier::default(), &needed),
             KeyRange::ALL,
         );
         let session = self.session.as_mut().expect("still there");
+        session.barriers.insert(waiter, barrier);
         session.callers.insert(waiter, needed.into_iter().collect());
         self.tell(Event::Poke { waiter, through });
         waiter
@@ -545,6 +568,7 @@ fn check_extend(session: &mut Session, txn: TxnId, extents: &Extents) {
     if session.open.is_none() {
         session.open = Some(txn);
         session.loads_allowed = false;
+        session.close_requested = false;
         if let Some(replay) = session.replay.take() {
             assert_eq!(*extents, replay, "a replay of something else");
         }
