@@ -103,8 +103,29 @@ impl From<Error> for Status {
     }
 }
 
+/// Says whether a status is not the host's own: the connection broke, or never
+/// was.
+pub(crate) fn is_of_the_connection(status: &Status) -> bool {
+    std::error::Error::source(status).is_some()
+}
+
+/// Returns what is at the bottom of an error.
+pub(crate) fn root_cause<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
+}
+
 impl From<Status> for Error {
     fn from(status: Status) -> Error {
+        if is_of_the_connection(&status) {
+            let message = format!("the connection broke: {}", root_cause(&status));
+            return Error::new(Code::Unavailable, message);
+        }
         let code = match status.code() {
             tonic::Code::InvalidArgument | tonic::Code::OutOfRange => Code::InvalidArgument,
             tonic::Code::Unauthenticated => Code::Unauthenticated,
@@ -112,12 +133,25 @@ impl From<Status> for Error {
             tonic::Code::NotFound => Code::NotFound,
             tonic::Code::FailedPrecondition => Code::FailedPrecondition,
             tonic::Code::ResourceExhausted => Code::ResourceExhausted,
-            // A connection that breaks in the middle of a call is one of these.
-            tonic::Code::Unavailable | tonic::Code::Cancelled | tonic::Code::Unknown => {
-                Code::Unavailable
-            }
+            // A proxy says so when what is behind it goes away.
+            tonic::Code::Unavailable | tonic::Code::Cancelled => Code::Unavailable,
             _ => Code::Internal,
         };
         Error::new(code, status.message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_survive_a_status() {
+        for code in 1..=8 {
+            let error = Error::new(Code::try_from(code).unwrap(), "a sentence");
+            assert_eq!(Error::from(Status::from(error.clone())), error);
+            assert_ne!(error.http_status(), 200);
+        }
+        assert!(Code::try_from(9).is_err(), "a new code needs a status");
     }
 }

@@ -12,8 +12,18 @@
 //! behind [`Backend`] and deliberately unknown here, so that this crate builds
 //! and is tested without a host.
 
+pub mod auth;
 pub mod backend;
+mod calls;
+pub mod client;
 mod error;
+mod grpc;
+mod json;
+pub mod limits;
+pub mod local;
+mod rest;
+pub mod server;
+mod stream;
 
 /// The messages and services of `tidegate.v1`.
 #[allow(missing_docs)]
@@ -23,6 +33,8 @@ pub mod v1 {
 
 pub use backend::{Backend, Readiness, SyncNow};
 pub use error::{Code, Error};
+pub use json::{from_json, to_json};
+pub use rest::document as openapi;
 /// For implementations of [`Backend`].
 pub use tonic::async_trait;
 
