@@ -12,5 +12,7 @@ mod kill;
 mod quickstart;
 mod refusals;
 mod reports;
+mod schedules;
 mod stop;
 mod stuck;
+mod validate;

@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tidegate_validator::{
-    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, load,
-    plan,
+    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, Sources, diagnostic, finish,
+    load, plan,
 };
 use tidegate_wit::message::{Spec, SpecResponse, ValidateRequest, ValidateResponse};
 
+use crate::clock::wall_micros;
 use crate::connectors::Connectors;
 use crate::sandbox::{self, Component, Fault, FaultKind, Limits, SessionConfig};
 
@@ -41,7 +42,9 @@ impl Catalog {
         connectors: &Connectors,
         live: BTreeMap<String, Spec>,
     ) -> Catalog {
-        let draft = load(roots, &|path| std::fs::read(path)).with_live(live);
+        let draft = load(roots, &|path| std::fs::read(path))
+            .with_live(live)
+            .as_of(wall_micros() / 1_000);
         let mut answers = Answers::default();
         let mut components = BTreeMap::new();
         loop {
@@ -63,6 +66,26 @@ impl Catalog {
             diagnostics,
             built,
         }
+    }
+
+    /// Returns what there is to say.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Returns the files that were read.
+    pub fn sources(&self) -> &Sources {
+        self.draft.sources()
+    }
+
+    /// Returns the specs of what can run, by task.
+    pub(crate) fn specs(&self) -> Option<BTreeMap<String, Spec>> {
+        let tasks = self.built.as_ref()?.catalog.tasks.iter();
+        Some(
+            tasks
+                .map(|(name, task)| (name.clone(), task.spec.clone()))
+                .collect(),
+        )
     }
 
     /// Returns what there is to say, for people; empty if nothing is.

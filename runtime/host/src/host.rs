@@ -16,7 +16,7 @@ use crate::append::{self, AppendError, Appended};
 use crate::catalog::{Built, Catalog, sandbox_limits};
 use crate::clock::{Clock, SystemClock};
 use crate::collection::{Collection, CollectionError, check_any};
-use crate::connectors::{ConnectorError, Connectors, component_ref};
+use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
 use crate::data_dir::DataDir;
 use crate::input::InputHandle;
 use crate::journal::follow::{FollowError, Follower, Options};
@@ -342,6 +342,41 @@ pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, Host
     Ok(runtimes
         .data()
         .block_on(Catalog::build(roots, &connectors, BTreeMap::new())))
+}
+
+/// A catalog that was validated.
+pub enum Validated {
+    /// What there is to say of it.
+    Draft(Catalog),
+    /// The catalog that it was to be compared with has errors itself.
+    LiveHasErrors(Catalog),
+}
+
+/// Validates a catalog without a data directory, against the catalog that runs
+/// now if there is one. Rules that need a connector that is not there are
+/// skipped.
+pub fn validate(
+    roots: &[PathBuf],
+    directories: &[PathBuf],
+    live: Option<&Path>,
+) -> Result<Validated, HostError> {
+    let runtimes = Runtimes::start().map_err(HostError::Threads)?;
+    let connectors = Connectors::new(directories, None)?.missing(Missing::Skipped);
+    let build = |roots: &[PathBuf], live| {
+        let building = Catalog::build(roots, &connectors, live);
+        runtimes.data().block_on(building)
+    };
+    let live = match live {
+        None => BTreeMap::new(),
+        Some(live) => {
+            let live = build(&[live.to_owned()], BTreeMap::new());
+            match live.specs() {
+                Some(specs) => specs,
+                None => return Ok(Validated::LiveHasErrors(live)),
+            }
+        }
+    };
+    Ok(Validated::Draft(build(roots, live)))
 }
 
 /// Returns what a task's connector may reach: what its spec asks for, or what
