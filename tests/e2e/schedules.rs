@@ -96,7 +96,7 @@ fn each_fire_says_what_it_comes_from() {
                 "at": "2026-03-29T01:00:00Z", "local": "2026-03-29T03:00:00+02:00", "regime": "window 0",
                 "notes": answer["fires"][2]["notes"],
             },
-            {"at": "2026-03-29T04:00:00Z", "local": "2026-03-29T06:00:00+02:00", "regime": "base"},
+            {"at": "2026-03-29T02:00:00Z", "local": "2026-03-29T04:00:00+02:00", "regime": "base"},
         ] })
     );
     let note = answer["fires"][2]["notes"][0]

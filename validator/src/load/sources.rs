@@ -23,6 +23,19 @@ const SECRET_WORDS: [&str; 9] = [
     "access_key",
 ];
 
+/// Parts of a catalog of which the keys are names.
+const SECTIONS: [&str; 4] = ["captures", "collections", "materializations", "tests"];
+
+/// Keys of what speaks of documents, and holds none.
+const DESCRIBED: [&str; 6] = [
+    "$defs",
+    "projections",
+    "properties",
+    "readSchema",
+    "schema",
+    "writeSchema",
+];
+
 /// Keys of what may hold a secret under any name.
 const ENDPOINT_WORDS: [&str; 3] = ["endpoint", "endpoints", "config"];
 
@@ -32,7 +45,10 @@ const HARMLESS: [&str; 4] = ["command", "component", "config", "image"];
 /// Returns a field's name for a message: one that is no name may be a name and a secret run together.
 pub(crate) fn shown_name(name: &str) -> &str {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/');
-    if name.chars().all(plain) { name } else { MASK }
+    // An address is a name, unless a user is in it.
+    let (scheme, rest) = name.split_once("://").unwrap_or(("", name));
+    let is_plain = scheme.chars().chain(rest.chars()).all(plain);
+    if is_plain { name } else { MASK }
 }
 
 fn is_secret_key(key: &str) -> bool {
@@ -141,9 +157,14 @@ impl Sources {
             Kind::Object(entries) => {
                 for entry in entries {
                     let key = entry.key.as_str();
+                    if !within && SECTIONS.contains(&key) {
+                        // Names of what is defined say nothing about secrets.
+                        let defined = entry.value.entries().iter();
+                        defined.for_each(|it| self.mask_endpoints(&it.value, false));
+                        continue;
+                    }
                     // What schemas describe is no secret, whatever its name.
-                    let described =
-                        !within && matches!(key, "$defs" | "collections" | "properties");
+                    let described = !within && DESCRIBED.contains(&key);
                     let safe = within && HARMLESS.contains(&key) && !entry.value.is_object()
                         || matches!(key, "limits" | "allow" | "syncSchedule")
                         || described;
