@@ -1,7 +1,7 @@
 # Each target does all its own set-up, asks for nothing, and prints what it
 # installs.
 
-.PHONY: help setup connectors build demo test bench lint
+.PHONY: help setup connectors build demo test bench fuzz lint
 
 CONNECTORS := $(or $(CARGO_TARGET_DIR),target)/connectors
 
@@ -25,6 +25,9 @@ test: build ## Run every test
 
 bench: build ## Measure; writes target/bench/*.json
 	@scripts/bench
+
+fuzz: setup ## Fuzz the validator, a minute for each target
+	@scripts/fuzz
 
 lint: setup ## Formatting, clippy, documentation, licences
 	@scripts/lint

@@ -12,6 +12,8 @@ mod kill;
 mod quickstart;
 mod refusals;
 mod reports;
+mod schedules;
 mod stop;
 mod stuck;
 mod sync_now;
+mod validate;

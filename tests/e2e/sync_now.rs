@@ -109,7 +109,9 @@ fn twelve_callers(workspace: &Workspace, api: &Api, head: bool) -> Vec<(Instant,
             }));
         }
         let joined = callers.into_iter().map(|caller| caller.join());
-        joined.map(|ended| ended.expect("no caller panics")).collect()
+        joined
+            .map(|ended| ended.expect("no caller panics"))
+            .collect()
     })
 }
 
@@ -207,9 +209,11 @@ fn c07_a_changed_schedule_ends_the_hold_of_the_old_one() {
         .on_data(&["publish", "flow.json"])
         .finish()
         .succeeded();
-    host.wait_until("the table has the documents", Duration::from_secs(5), || {
-        count(&workspace) == "10"
-    });
+    host.wait_until(
+        "the table has the documents",
+        Duration::from_secs(5),
+        || count(&workspace) == "10",
+    );
     assert!(published.elapsed() < Duration::from_secs(5));
     append(&workspace, "orders.ndjson", &numbered(10, 10));
     host.wait_until("the new catalog holds nothing", RUN_MAX, || {

@@ -133,7 +133,13 @@ impl Workspace {
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.dir.path());
         // Whoever runs the tests may have set up their own.
-        for variable in ["TIDEGATE_DATA_DIR", "TIDEGATE_CONNECTORS", "TIDEGATE_LOG", "TIDEGATE_URL", "TIDEGATE_TOKEN"] {
+        for variable in [
+            "TIDEGATE_DATA_DIR",
+            "TIDEGATE_CONNECTORS",
+            "TIDEGATE_LOG",
+            "TIDEGATE_URL",
+            "TIDEGATE_TOKEN",
+        ] {
             command.env_remove(variable);
         }
         command

@@ -18,6 +18,7 @@ mod migrate;
 mod model;
 mod plan;
 mod rules;
+mod schedule_file;
 mod schema;
 
 pub use catalog_schema::catalog_schema;
@@ -25,7 +26,11 @@ pub use census::{ConnectorPacing, Pacer, census, tally};
 pub use diagnostic::{Code, Diagnostic, Place, Related, Severity, Summary};
 pub use load::{Sources, load};
 pub use migrate::{Migration, Rewritten, migrate};
-pub use model::{Allow, ComponentRef, Draft, Limits, NetworkGrant, Shards, component_of_image};
+pub use model::{
+    Allow, ComponentRef, Draft, Limits, NetworkGrant, Shards, TaskSchedule, component_of_image,
+};
 pub use plan::{
     Answers, Built, BuiltBinding, BuiltCollection, BuiltTask, ConnectorFault, Request, finish, plan,
 };
+pub use schedule_file::{ScheduleFile, load_schedule};
+pub use tidegate_schedule as schedule;

@@ -13,7 +13,7 @@ use crate::model::{
     Allow, ComponentRef, Draft, Endpoint, Limits, Resolved, Runnable, Shards, Task, did_you_mean,
 };
 use crate::rules::{
-    CheckedConfig, Schemas, Selecting, Verdict, check_config, check_keys, check_pacing,
+    CheckedConfig, Schemas, Selecting, Verdict, check_config, check_keys, check_over, check_pacing,
     check_references, check_resources, evolve, select,
 };
 use serde_json::Value;
@@ -300,6 +300,9 @@ struct Finisher<'d> {
 impl<'d> Finisher<'d> {
     fn task(&mut self, task: &'d Task) {
         let (draft, answers) = (self.draft, self.answers);
+        if let Some(now) = draft.wall_millis {
+            check_over(task, now, draft.sources(), &mut self.report);
+        }
         let Endpoint::Runnable(runnable) = &task.endpoint else {
             self.resources(task);
             return;

@@ -5,15 +5,23 @@
 //! line asks for what there is not.
 
 mod append;
+mod catalogs;
+mod census;
 mod connector;
 mod error;
+mod explain;
+mod migrate;
 mod options;
+mod output;
 mod progress;
 mod read;
 mod run;
+mod schedule;
+mod schema;
 mod serve;
 mod signals;
 mod tasks;
+mod validate;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -29,6 +37,7 @@ use tracing_subscriber::EnvFilter;
     max_term_width = 100,
     after_help = "\
 Examples:
+  tidegate validate flow.yaml
   tidegate run flow.yaml --input acmeCo/orders=orders.ndjson --until-caught-up
   tidegate append acmeCo/orders orders.ndjson
   tidegate connector inspect materialize-sqlite"
@@ -40,6 +49,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Reports every problem of catalogs, at its line
+    Validate(validate::Validate),
+    /// Explains the code of a diagnostic
+    Explain(explain::Explain),
+    /// Says when schedules commit
+    Schedule(schedule::Schedule),
+    /// Counts who paces the tasks of catalogs
+    Census(census::Census),
+    /// Moves schedules from connectors' configs to materializations
+    Migrate(migrate::Migrate),
+    /// Prints the JSON schema of a kind of file, for editors
+    Schema(schema::Schema),
     /// Runs the tasks of a catalog
     Run(run::Run),
     /// Runs a catalog as a server with an API
@@ -57,21 +78,25 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     log_to_stderr();
+    let done = |()| ExitCode::SUCCESS;
     let result = match cli.command {
-        Command::Run(run) => run.execute(),
-        Command::Serve(serve) => serve.execute(),
-        Command::Append(append) => append.execute(),
-        Command::Read(read) => read.execute(),
-        Command::Tasks(tasks) => tasks.execute(),
-        Command::Connector(connector) => connector.execute(),
+        Command::Validate(validate) => validate.execute(),
+        Command::Explain(explain) => explain.execute().map(done),
+        Command::Schedule(schedule) => schedule.execute(),
+        Command::Census(census) => census.execute().map(done),
+        Command::Migrate(migrate) => migrate.execute(),
+        Command::Schema(schema) => schema.execute().map(done),
+        Command::Run(run) => run.execute().map(done),
+        Command::Serve(serve) => serve.execute().map(done),
+        Command::Append(append) => append.execute().map(done),
+        Command::Read(read) => read.execute().map(done),
+        Command::Tasks(tasks) => tasks.execute().map(done),
+        Command::Connector(connector) => connector.execute().map(done),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        error.code()
+    })
 }
 
 /// Warnings and errors, unless `TIDEGATE_LOG` says otherwise.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tidegate_api::server::{Pace, Server, ServerOptions, TlsFiles};
 use tidegate_api::Readiness;
+use tidegate_api::server::{Pace, Server, ServerOptions, TlsFiles};
 use tidegate_host::leader::TaskState;
 use tidegate_host::{CatalogFiles, Host, Registry};
 use tokio::sync::oneshot;

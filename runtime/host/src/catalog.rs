@@ -10,10 +10,12 @@
 use std::collections::BTreeMap;
 
 use tidegate_validator::{
-    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, diagnostic, finish, plan,
+    Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, Sources, diagnostic, finish,
+    plan,
 };
-use tidegate_wit::message::{SpecResponse, ValidateRequest, ValidateResponse};
+use tidegate_wit::message::{Spec, SpecResponse, ValidateRequest, ValidateResponse};
 
+use crate::clock::wall_micros;
 use crate::connectors::Connectors;
 use crate::sandbox::{self, Component, Fault, FaultKind, Limits, SessionConfig};
 
@@ -34,6 +36,7 @@ pub struct Built {
 impl Catalog {
     /// Builds a catalog that was loaded.
     pub async fn build(draft: Draft, connectors: &Connectors) -> Catalog {
+        let draft = draft.as_of(wall_micros() / 1_000);
         let mut answers = Answers::default();
         let mut components = BTreeMap::new();
         loop {
@@ -60,6 +63,21 @@ impl Catalog {
     /// Returns everything that there is to say.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
+    }
+
+    /// Returns the files that were read.
+    pub fn sources(&self) -> &Sources {
+        self.draft.sources()
+    }
+
+    /// Returns the specs of what can run, by task.
+    pub(crate) fn specs(&self) -> Option<BTreeMap<String, Spec>> {
+        let tasks = self.built.as_ref()?.catalog.tasks.iter();
+        Some(
+            tasks
+                .map(|(name, task)| (name.clone(), task.spec.clone()))
+                .collect(),
+        )
     }
 
     /// Returns what there is to say, for people; empty if nothing is.

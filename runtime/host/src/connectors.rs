@@ -4,6 +4,7 @@
 //! `NAME.wasm`. A component is loaded once, and shared by all who run it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,6 +20,7 @@ const EXTENSION: &str = "wasm";
 pub struct Connectors {
     engine: Engine,
     directories: Vec<PathBuf>,
+    missing: Missing,
     loaded: Mutex<BTreeMap<PathBuf, (Stamp, Component)>>,
 }
 
@@ -29,6 +31,15 @@ type Stamp = Option<(SystemTime, u64)>;
 fn stamp(path: &Path) -> Stamp {
     let file = path.metadata().ok()?;
     Some((file.modified().ok()?, file.len()))
+}
+
+/// What a connector that is not there means for a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// An error: the catalog cannot run.
+    Refused,
+    /// The rules that need it are skipped, and said to be.
+    Skipped,
 }
 
 /// Why there is no such connector.
@@ -61,8 +72,16 @@ impl Connectors {
         Ok(Connectors {
             engine,
             directories,
+            missing: Missing::Refused,
             loaded: Mutex::default(),
         })
+    }
+
+    /// Says what a connector that is not there means.
+    #[must_use]
+    pub fn missing(mut self, missing: Missing) -> Connectors {
+        self.missing = missing;
+        self
     }
 
     /// Loads a connector.
@@ -117,12 +136,32 @@ impl Connectors {
         names.into_iter().collect()
     }
 
+    fn not_among(&self) -> String {
+        match self.names().as_slice() {
+            [] => "there are no connectors here; --connectors names the directory that holds them"
+                .to_owned(),
+            names => format!("the connectors here are {}", names.join(", ")),
+        }
+    }
+
     /// Puts an error into what the validator understands.
     pub(crate) fn fault(&self, error: &ConnectorError) -> ConnectorFault {
         match error {
+            ConnectorError::Unknown { .. } if self.missing == Missing::Skipped => {
+                ConnectorFault::Skipped {
+                    reason: self.not_among(),
+                }
+            }
             ConnectorError::Unknown { .. } => ConnectorFault::Unknown {
                 known: self.names(),
             },
+            ConnectorError::Load(LoadError::Read { path, source })
+                if self.missing == Missing::Skipped && source.kind() == ErrorKind::NotFound =>
+            {
+                ConnectorFault::Skipped {
+                    reason: format!("there is no file {}", path.display()),
+                }
+            }
             ConnectorError::Load(error) => ConnectorFault::Failed {
                 message: error.to_string(),
             },

@@ -4,6 +4,7 @@
 //! Host::open -> build a catalog -> start tasks, follow inputs -> stop -> drop
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::backend::HostBackend;
 use crate::catalog::{Built, Catalog};
 use crate::clock::SystemClock;
 use crate::collection::{Collection, CollectionError, check_any};
-use crate::connectors::{ConnectorError, Connectors, component_ref};
+use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
 use crate::data_dir::DataDir;
 use crate::input::InputHandle;
 use crate::journal::follow::{FollowError, Follower, Options};
@@ -289,4 +290,40 @@ pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, Host
     let connectors = Connectors::new(directories, None)?;
     let draft = load(roots, &|path| std::fs::read(path));
     Ok(runtimes.data().block_on(Catalog::build(draft, &connectors)))
+}
+
+/// A catalog that was validated.
+pub enum Validated {
+    /// What there is to say of it.
+    Draft(Catalog),
+    /// The catalog that it was to be compared with has errors itself.
+    LiveHasErrors(Catalog),
+}
+
+/// Validates a catalog without a data directory, against the catalog that runs
+/// now if there is one. Rules that need a connector that is not there are
+/// skipped.
+pub fn validate(
+    roots: &[PathBuf],
+    directories: &[PathBuf],
+    live: Option<&Path>,
+) -> Result<Validated, HostError> {
+    let runtimes = Runtimes::start().map_err(HostError::Threads)?;
+    let connectors = Connectors::new(directories, None)?.missing(Missing::Skipped);
+    let build = |roots: &[PathBuf], live| {
+        let draft = load(roots, &|path| std::fs::read(path)).with_live(live);
+        let building = Catalog::build(draft, &connectors);
+        runtimes.data().block_on(building)
+    };
+    let live = match live {
+        None => BTreeMap::new(),
+        Some(live) => {
+            let live = build(&[live.to_owned()], BTreeMap::new());
+            match live.specs() {
+                Some(specs) => specs,
+                None => return Ok(Validated::LiveHasErrors(live)),
+            }
+        }
+    };
+    Ok(Validated::Draft(build(roots, live)))
 }

@@ -1,6 +1,7 @@
 //! The codes of diagnostics: stable names that people search for and tools filter by.
 
 use super::Severity;
+use crate::model::nearest;
 use serde::{Serialize, Serializer};
 
 macro_rules! codes {
@@ -134,6 +135,26 @@ codes! {
     BackfillNeeded "backfill-needed" Warning;
     /// A backfill counter goes down.
     BackfillLowered "backfill-lowered" Error;
+}
+
+impl Code {
+    /// Returns the first sentence of the page, as one line.
+    pub fn summary(self) -> String {
+        // Behind the title and the severity comes the text.
+        let text = self.explanation().split("\n\n").nth(2);
+        let text = text.unwrap_or_default().trim_end().replace('\n', " ");
+        match text.split_once(". ") {
+            Some((sentence, _)) => format!("{sentence}."),
+            None => text,
+        }
+    }
+
+    /// Returns the code that `text` is likely to mean.
+    pub fn nearest(text: &str) -> Option<Self> {
+        nearest(text, Self::ALL.iter().map(|code| code.as_str()))?
+            .parse()
+            .ok()
+    }
 }
 
 impl Serialize for Code {

@@ -30,7 +30,7 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Self {
+    pub(crate) fn new(read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Self {
         Self {
             read,
             sources: Sources::default(),
@@ -46,7 +46,7 @@ impl<'a> Files<'a> {
         &mut self.sources
     }
 
-    pub(super) fn into_sources(self) -> Sources {
+    pub(crate) fn into_sources(self) -> Sources {
         self.sources
     }
 

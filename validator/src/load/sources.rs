@@ -23,19 +23,68 @@ const SECRET_WORDS: [&str; 9] = [
     "access_key",
 ];
 
+/// Parts of a catalog of which the keys are names.
+const SECTIONS: [&str; 4] = ["captures", "collections", "materializations", "tests"];
+
+/// Keys of what speaks of documents, and holds none.
+const DESCRIBED: [&str; 6] = [
+    "$defs",
+    "projections",
+    "properties",
+    "readSchema",
+    "schema",
+    "writeSchema",
+];
+
+/// Keys of what may hold a secret under any name.
+const ENDPOINT_WORDS: [&str; 3] = ["endpoint", "endpoints", "config"];
+
 /// Fields of an endpoint that say what it is; a `config` that is text names a file.
 const HARMLESS: [&str; 4] = ["command", "component", "config", "image"];
 
 /// Returns a field's name for a message: one that is no name may be a name and a secret run together.
 pub(crate) fn shown_name(name: &str) -> &str {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/');
-    if name.chars().all(plain) { name } else { MASK }
+    // An address is a name, unless a user is in it.
+    let (scheme, rest) = name.split_once("://").unwrap_or(("", name));
+    let is_plain = scheme.chars().chain(rest.chars()).all(plain);
+    if is_plain { name } else { MASK }
 }
 
 fn is_secret_key(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    matches!(lower.as_str(), "endpoint" | "endpoints" | "config")
-        || SECRET_WORDS.iter().any(|word| lower.contains(word))
+    ENDPOINT_WORDS.contains(&lower.as_str()) || SECRET_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Returns whether the last line of `text`, which nobody can parse, may hold a secret: it speaks of one, or stands
+/// within something that does, by its indentation or its brackets.
+fn near_secret(text: &str) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let speaks = |line: &str| {
+        let lower = line.to_ascii_lowercase();
+        let mut words = SECRET_WORDS.iter().chain(&ENDPOINT_WORDS);
+        words.any(|word| lower.contains(word))
+    };
+    let mut lines = text.lines().rev();
+    let last = lines.next().unwrap_or_default();
+    let (mut least, mut spoke) = (indent(last), speaks(last));
+    // Brackets that a line opens and nothing below it closes. Closing ones do not count below zero: one in a text would
+    // hide that a bracket is open.
+    let mut depth = 0;
+    for line in lines {
+        if spoke {
+            break;
+        }
+        depth += line.matches(['{', '[']).count();
+        depth = depth.saturating_sub(line.matches(['}', ']']).count());
+        let around = !line.trim().is_empty() && indent(line) < least;
+        if around {
+            least = indent(line);
+        }
+        // Within brackets the indentation says nothing.
+        spoke = (around || depth > 0) && speaks(line);
+    }
+    spoke
 }
 
 #[derive(Debug, Clone)]
@@ -108,9 +157,14 @@ impl Sources {
             Kind::Object(entries) => {
                 for entry in entries {
                     let key = entry.key.as_str();
+                    if !within && SECTIONS.contains(&key) {
+                        // Names of what is defined say nothing about secrets.
+                        let defined = entry.value.entries().iter();
+                        defined.for_each(|it| self.mask_endpoints(&it.value, false));
+                        continue;
+                    }
                     // What schemas describe is no secret, whatever its name.
-                    let described =
-                        !within && matches!(key, "$defs" | "collections" | "properties");
+                    let described = !within && DESCRIBED.contains(&key);
                     let safe = within && HARMLESS.contains(&key) && !entry.value.is_object()
                         || matches!(key, "limits" | "allow" | "syncSchedule")
                         || described;
@@ -177,11 +231,8 @@ impl Sources {
             .get(index + 1)
             .map_or(source.text.len(), |next| next - 1);
         let line = source.text.get(start..end)?.trim_end_matches('\r');
-        if !source.readable {
-            let lower = line.to_ascii_lowercase();
-            if SECRET_WORDS.iter().any(|word| lower.contains(word)) {
-                return None;
-            }
+        if !source.readable && near_secret(&source.text[..end]) {
+            return None;
         }
         Some(match source.masks.get(&place.line) {
             Some(masks) => masked(line, place, masks, revealed),
@@ -239,4 +290,25 @@ fn masked(line: &str, place: &Place, masks: &[Span], revealed: bool) -> (String,
     }
     let before = before.unwrap_or_else(|| shown.chars().count());
     (shown, before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_what_cannot_be_parsed_are_kept_back_near_secrets() {
+        for (text, near) in [
+            ("a: [1, 2", false),
+            ("password: x", true),
+            ("m:\n  endpoint:\n    connector:\n      key: x", true),
+            ("m:\n  endpoint:\n    connector: {}\n  bindings: [", false),
+            ("m: {endpoint: {\nkey: x", true),
+            ("{\n\"config\":\n{\n\"key\": x", true),
+            ("a: {config: {}}\nb: [", false),
+            ("m:\n  config: {\n  a: \"]\",\n  key: x", true),
+        ] {
+            assert_eq!(near_secret(text), near, "{text}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::fields::{Context, Field};
 use crate::diagnostic::{Code, Spot};
+use crate::load::join;
 use serde_json::Value;
 use tidegate_schedule::CompiledSchedule;
 
@@ -11,11 +12,13 @@ pub(crate) struct WrittenSchedule {
     pub(crate) value: Value,
     /// The place of its key.
     pub(crate) spot: Spot,
+    /// The place of its cron expression, if it has one.
+    pub(crate) cron_spot: Option<Spot>,
     pub(crate) compiled: Option<CompiledSchedule>,
 }
 
 impl Context<'_, '_> {
-    pub(super) fn sync_schedule(&mut self, field: &Field<'_>) -> WrittenSchedule {
+    pub(crate) fn sync_schedule(&mut self, field: &Field<'_>) -> WrittenSchedule {
         let value = field.node.to_value();
         let compiled = match CompiledSchedule::parse(&value) {
             Ok(compiled) => Some(compiled),
@@ -38,6 +41,10 @@ impl Context<'_, '_> {
         WrittenSchedule {
             value,
             spot: field.key_spot(),
+            cron_spot: field.node.get("cron").map(|node| {
+                let pointer = join(&field.pointer, "cron");
+                Spot::new(pointer, node.span)
+            }),
             compiled,
         }
     }

@@ -15,5 +15,5 @@ pub(crate) use evolution::{Verdict, evolve};
 pub(crate) use fields::{Selecting, select};
 pub(crate) use instance::explain_error;
 pub(crate) use keys::check_keys;
-pub(crate) use pacing::{Paces, check_pacing, least_upload_interval, paces};
+pub(crate) use pacing::{Paces, check_over, check_pacing, least_upload_interval, paces};
 pub(crate) use references::{check_references, check_resources};

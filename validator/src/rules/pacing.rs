@@ -10,7 +10,10 @@
 use crate::diagnostic::{Code, Report, Spot};
 use crate::load::{Node, Sources, join};
 use crate::model::{ComponentRef, Runnable, Task};
-use tidegate_schedule::{CompiledPacing, Configured, DEFAULT_FREQUENCY, classify};
+use chrono::DateTime;
+use tidegate_schedule::{
+    CompiledPacing, CompiledSchedule, Configured, DEFAULT_FREQUENCY, classify,
+};
 use tidegate_wit::message::SpecResponse;
 
 const SYNC_SCHEDULE: &str = "syncSchedule";
@@ -99,6 +102,32 @@ fn least_of<'s>(component: &ComponentRef, spec: Option<&'s SpecResponse>) -> Opt
         }
         None => Some("0s"),
     }
+}
+
+/// Reports a schedule that will never fire again.
+pub(crate) fn check_over(task: &Task, wall_millis: i64, sources: &Sources, report: &mut Report) {
+    let (Some(schedule), Some(now)) =
+        (&task.schedule, DateTime::from_timestamp_millis(wall_millis))
+    else {
+        return;
+    };
+    let over = |compiled: &CompiledSchedule| compiled.is_exhausted(now);
+    if !schedule.compiled.as_ref().is_some_and(over) {
+        return;
+    }
+    let spot = schedule.cron_spot.as_ref().unwrap_or(&schedule.spot);
+    report
+        .add(
+            sources,
+            Code::ScheduleInvalid,
+            spot,
+            format!(
+                "the cron expression of \"{}\" never fires after {}: its years are over",
+                task.name,
+                now.format("%Y-%m-%d")
+            ),
+        )
+        .help("take the year out of the expression, or name one that is still to come");
 }
 
 /// Reports who paces a task, where that is nobody's intention.

@@ -1,5 +1,6 @@
 //! Whole catalogs through the whole crate.
 
 mod formats;
+mod reports;
 mod scenarios;
 mod support;

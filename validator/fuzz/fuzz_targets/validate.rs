@@ -1,0 +1,4 @@
+//! See `tidegate_validator_fuzz::validate`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tidegate_validator_fuzz::validate(bytes));
