@@ -222,6 +222,69 @@ fn c07_a_changed_schedule_ends_the_hold_of_the_old_one() {
     stop(host);
 }
 
+/// The session that a call waits for dies; the command calls again by itself, and
+/// a caller of the API is told that it may.
+#[test]
+fn a_call_outlives_the_session_that_it_waits_for() {
+    let config = json!({
+        "path": "bar.db",
+        "syncSchedule": { "syncFrequency": "0s" },
+        "fault": { "kind": "panic", "call": "start-commit", "times": 2 },
+    });
+    let task = Task::new("materialize-faulty", config)
+        .table(ORDERS, "orders")
+        .field("syncSchedule", schedule());
+    let workspace = Workspace::with(&catalog(task));
+    let (mut host, api) = serve(&workspace);
+    append(&workspace, "orders.ndjson", &numbered(0, 10));
+    wait_for(&mut host, &api, "/heldBy", "SYNC_SCHEDULE");
+    let refused = api.sync_now(TASK, false).expect_err("the session dies");
+    assert!(refused.contains("UNAVAILABLE"), "{refused}");
+    let finished = workspace.on_data(&["sync-now", "--task", TASK]).finish();
+    assert_eq!(finished.succeeded().stdout, "");
+    assert_eq!(count(&workspace), "10");
+    stop(host);
+}
+
+/// Unknown and stopped tasks, and calls that take too long, are failures that say
+/// what to do.
+#[test]
+fn calls_that_cannot_be_kept_fail_with_a_hint() {
+    let task = Task::new(
+        "materialize-faulty",
+        json!({
+            "path": "bar.db",
+            "fault": { "kind": "slow", "call": "start-commit", "milliseconds": 60_000 },
+        }),
+    );
+    let workspace = Workspace::with(&catalog(task.table(ORDERS, "orders")));
+    let (host, _) = serve(&workspace);
+    let unknown = workspace.on_data(&["sync-now", "--task", "acmeCo/nothing"]);
+    unknown
+        .finish()
+        .ended_with(1)
+        .says(&["acmeCo/nothing", "tidegate tasks"]);
+    append(&workspace, "orders.ndjson", &numbered(0, 1));
+    let late = [
+        "sync-now",
+        "--task",
+        TASK,
+        "--through",
+        "head",
+        "--timeout",
+        "300ms",
+    ];
+    let late = workspace.on_data(&late).finish();
+    late.ended_with(1).says(&["300ms"]);
+    let stop_it = workspace.on_data(&["stop", "--task", TASK]);
+    stop_it.finish();
+    let stopped = workspace.on_data(&["sync-now", "--task", TASK]).finish();
+    stopped
+        .ended_with(1)
+        .says(&["tidegate start --task acmeCo/foo/materialize-bar"]);
+    drop(host);
+}
+
 /// Calls that returned are kept to, whenever the host is killed.
 #[test]
 fn a_call_that_returned_is_never_followed_by_a_query_that_misses_a_document() {
@@ -236,7 +299,7 @@ fn a_call_that_returned_is_never_followed_by_a_query_that_misses_a_document() {
     for round in 0..ROUNDS {
         let documents = random.usize(1..50);
         let body = numbered(appended, documents);
-        let route = format!("/v1/collections/{}/append", ORDERS.replace('/', "%2F"));
+        let route = format!("/v1/collections/{ORDERS}:append");
         let answer = api.post(&route, &body);
         // One that was killed may have appended: only what was acknowledged counts.
         let acknowledged = answer.is_ok_and(|answer| answer.contains("appendedDocs"));

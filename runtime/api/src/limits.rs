@@ -23,9 +23,9 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Bytes of an idempotency key, as a journal has it.
 pub const KEY_BYTES_MAX: usize = 4096;
 
-/// Connections at a time. Each is a file descriptor, and a process has 1,024 of
-/// them unless told otherwise; journals and connectors need some too.
-pub const CONNECTIONS_MAX: usize = 768;
+/// Connections at a time: half of the file descriptors that `tidegate serve` asks
+/// for, since journals and connectors need some too.
+pub const CONNECTIONS_MAX: usize = 4_096;
 
 /// Calls at a time on one connection. A client that wants more opens another one.
 pub const STREAMS_MAX: u32 = 256;

@@ -27,6 +27,10 @@ use crate::signals::{Signals, stop_at_once};
 /// How often failed tasks are looked for, to say so on standard error.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// File descriptors that are asked for: each connection is one, and the soft limit
+/// of 1,024 that processes start with is a few hundred callers.
+const DESCRIPTORS: u64 = 8_192;
+
 /// Runs a catalog as a server: appends, sync-now, publishing and everything else
 /// come through its API.
 #[derive(Args)]
@@ -66,6 +70,10 @@ pub struct Serve {
 
 impl Serve {
     pub fn execute(self) -> Result<(), CliError> {
+        // With fewer there is room for fewer callers at a time.
+        if let Err(error) = rlimit::increase_nofile_limit(DESCRIPTORS) {
+            tracing::warn!("the limit of file descriptors stays as it is: {error}");
+        }
         let dir = self.data_dir.create()?;
         let options = self.options(dir.path().to_owned());
         let host = Host::open(dir)?;
