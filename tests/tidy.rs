@@ -468,7 +468,10 @@ fn is_root(file: &File) -> bool {
         .next()
         .expect("a path has a last part");
     matches!(file.name(), "lib.rs" | "main.rs" | "build.rs")
-        || matches!(parent, "tests" | "benches" | "examples" | "bin")
+        || matches!(
+            parent,
+            "tests" | "benches" | "examples" | "bin" | "fuzz_targets"
+        )
 }
 
 /// Returns whether a file may declare the modules that lie in a directory.

@@ -8,9 +8,11 @@
 //! Usage:
 //!
 //!     throughput [DOCUMENTS]                    writes target/bench/throughput.json
+//!     throughput catalogs                       writes target/bench/validate.json
 //!     throughput flights FILE                   writes target/bench/flights.json
 //!     throughput plain INPUT DATABASE           the plain program
 
+mod catalogs;
 mod flights;
 mod generated;
 mod measure;
@@ -30,13 +32,16 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => report("throughput", &generated::compare(DOCUMENTS)?),
+        ["catalogs"] => report("validate", &catalogs::validate()?),
         ["flights", file] => report("flights", &flights::run(Path::new(file))?),
         ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
         [documents] => {
             let documents = documents.parse().context("the number of documents")?;
             report("throughput", &generated::compare(documents)?)
         }
-        _ => bail!("usage: throughput [DOCUMENTS] | flights FILE | plain INPUT DATABASE"),
+        _ => {
+            bail!("usage: throughput [DOCUMENTS] | catalogs | flights FILE | plain INPUT DATABASE")
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! Host::open -> build a catalog -> start tasks, follow inputs -> stop -> drop
 //! ```
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tidegate_validator::BuiltTask;
 use tidegate_wit::message::Wants;
 
 use crate::append::{self, AppendError, Appended};
-use crate::catalog::{Built, Catalog, sandbox_limits};
+use crate::catalog::{Built, Catalog, Live, sandbox_limits};
 use crate::clock::{Clock, SystemClock};
 use crate::collection::{Collection, CollectionError, check_any};
 use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
@@ -147,10 +146,11 @@ impl Host {
     /// Loads and builds a catalog against what was last applied here.
     pub fn build(&self, roots: &[PathBuf], connectors: &Connectors) -> Result<Catalog, HostError> {
         let building = async {
-            let mut live = BTreeMap::new();
+            let mut live = Live::default();
             for task in Records::tasks(&*self.store).await? {
                 let applied = Records::new(self.store.clone(), &task).applied().await?;
-                live.extend(applied.map(|applied| (task, applied.task.spec)));
+                live.specs
+                    .extend(applied.map(|applied| (task, applied.task.spec)));
             }
             Ok(Catalog::build(roots, connectors, live).await)
         };
@@ -341,7 +341,7 @@ pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, Host
     let connectors = Connectors::new(directories, None)?;
     Ok(runtimes
         .data()
-        .block_on(Catalog::build(roots, &connectors, BTreeMap::new())))
+        .block_on(Catalog::build(roots, &connectors, Live::default())))
 }
 
 /// A catalog that was validated.
@@ -367,12 +367,12 @@ pub fn validate(
         runtimes.data().block_on(building)
     };
     let live = match live {
-        None => BTreeMap::new(),
+        None => Live::default(),
         Some(live) => {
-            let live = build(&[live.to_owned()], BTreeMap::new());
-            match live.specs() {
-                Some(specs) => specs,
-                None => return Ok(Validated::LiveHasErrors(live)),
+            let live = build(&[live.to_owned()], Live::default());
+            match live.into_live() {
+                Ok(live) => live,
+                Err(live) => return Ok(Validated::LiveHasErrors(live)),
             }
         }
     };

@@ -165,14 +165,13 @@ impl Sources {
                     }
                     // What schemas describe is no secret, whatever its name.
                     let described = !within && DESCRIBED.contains(&key);
-                    let safe = within && HARMLESS.contains(&key) && !entry.value.is_object()
-                        || matches!(key, "limits" | "allow" | "syncSchedule")
-                        || described;
+                    let harmless = within && HARMLESS.contains(&key) && !entry.value.is_object();
                     if within && shown_name(key) == MASK {
                         self.mask(entry.key_span);
                     }
-                    if !safe {
-                        let within = within || is_secret_key(key);
+                    if !harmless && !described {
+                        let settings = matches!(key, "limits" | "allow" | "syncSchedule");
+                        let within = within && !settings || is_secret_key(key);
                         self.mask_endpoints(&entry.value, within);
                     }
                 }
