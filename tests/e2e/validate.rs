@@ -156,6 +156,12 @@ fn a_wrong_command_line_ends_with_2() {
         assert_eq!(finished.stdout, "", "{}", finished.command);
         assert!(!finished.stderr.is_empty(), "{}", finished.command);
     }
+    let nowhere = ["validate", "flow.yaml", "--connectors", "nowhere"];
+    workspace
+        .tidegate(nowhere)
+        .finish()
+        .ended_with(2)
+        .says(&["nowhere"]);
     // A file that is not there is a problem like any other.
     let finished = validate(
         &workspace,
@@ -372,7 +378,6 @@ fn secrets_are_never_shown() {
         config("{path: [hunter2]}"),
         config("{path: {a: hunter2}, other: hunter2}"),
         config("[hunter2]"),
-        config("hunter2"),
         config("{path: shop.db}}, config: {a: hunter2}"),
         GOOD.replace(
             "{component: materialize-sqlite,",
