@@ -92,11 +92,16 @@ fn faults(call: &str, silent: &str) -> Vec<(&'static str, Value, &'static str)> 
         ),
     ];
     let violate = |violation: &str| json!({ "kind": "violate", "violation": violation });
+    // What is loaded is parsed when it is combined; what is flushed was not asked for.
+    let garbled = match call {
+        "load" => "the document that the connector loaded: not JSON",
+        _ => "ordinal",
+    };
     match call {
         "load" | "flush" => faults.extend([
             ("ordinal", violate("ordinal"), "ordinal"),
             ("batch", violate("batch"), "protocol"),
-            ("garbled", violate("document"), "protocol"),
+            ("garbled", violate("document"), garbled),
         ]),
         "validate" | "apply" | "open" | "acknowledge" => faults.extend([
             ("json", violate("json"), "protocol"),
@@ -113,6 +118,8 @@ fn cases(call: &str, silent: &str) -> Vec<Case> {
         fault["call"] = call.into();
         let task = format!("acmeCo/{call}-{name}");
         let place = match OF_A_BINDING.contains(&call) {
+            // It is a document that is wrong, not a call.
+            _ if says.starts_with("the document") => format!("task {task}: binding 0 "),
             true => format!("task {task}: {call} of binding 0: "),
             false => format!("task {task}: {call}: "),
         };

@@ -156,6 +156,12 @@ fn a_wrong_command_line_ends_with_2() {
         assert_eq!(finished.stdout, "", "{}", finished.command);
         assert!(!finished.stderr.is_empty(), "{}", finished.command);
     }
+    let nowhere = ["validate", "flow.yaml", "--connectors", "nowhere"];
+    workspace
+        .tidegate(nowhere)
+        .finish()
+        .ended_with(2)
+        .says(&["nowhere"]);
     // A file that is not there is a problem like any other.
     let finished = validate(
         &workspace,
@@ -268,6 +274,20 @@ fn a_draft_is_compared_with_what_runs() {
         "{answer:#}"
     );
 
+    // Without the connector the key and the counter are compared still.
+    for file in ["flow.yaml", "live.yaml"] {
+        let catalog = fs::read_to_string(workspace.path(file)).expect("it is there");
+        workspace.write(
+            file,
+            catalog.replace("materialize-sqlite", "materialize-elsewhere"),
+        );
+    }
+    let answer = json_of(&live(&[]).ended_with(1));
+    let mut found = codes(&answer);
+    found.sort_unstable();
+    let want = ["backfill-lowered", "backfill-needed", "connector-skipped"];
+    assert_eq!(found, want, "{answer:#}");
+
     // One cannot compare with what has errors.
     workspace.write("live.yaml", GOOD.replace("key: [/id]", "key: [/di]"));
     let finished = live(&[]).ended_with(1).says(&["--live", "key-unknown"]);
@@ -295,8 +315,10 @@ fn sarif_is_what_its_schema_says() {
     let mut schema: Value =
         serde_json::from_slice(&schema.expect("it is there")).expect("a schema is JSON");
     // As published it is no regular expression: a bracket is closed that was never opened.
-    schema["definitions"]["run"]["properties"]["language"]["pattern"] =
-        "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$".into();
+    for object in ["run", "toolComponent"] {
+        schema["definitions"][object]["properties"]["language"]["pattern"] =
+            "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$".into();
+    }
     let schema = jsonschema::validator_for(&schema).expect("the schema compiles");
     assert!(
         !schema.is_valid(&json!({ "version": "2.1.0" })),
@@ -347,18 +369,27 @@ fn secrets_are_never_shown() {
     let slips = [
         // Twice the same key, and one dropped.
         config("{path: a.db, password: hunter2, password: hunter2}"),
-        format!("{}\n{}", config("{path: hunter2}"), config("{path: hunter2}")),
+        format!(
+            "{}\n{}",
+            config("{path: hunter2}"),
+            config("{path: hunter2}")
+        ),
         // Wrong types, unknown fields, wrong places.
         config("{path: [hunter2]}"),
-        config("{path: {a: hunter2}, hunter2: 1}"),
+        config("{path: {a: hunter2}, other: hunter2}"),
         config("[hunter2]"),
-        config("hunter2"),
         config("{path: shop.db}}, config: {a: hunter2}"),
-        GOOD.replace("{component: materialize-sqlite,", "{component: materialize-sqlite, token: hunter2, "),
+        GOOD.replace(
+            "{component: materialize-sqlite,",
+            "{component: materialize-sqlite, token: hunter2, ",
+        ),
         GOOD.replace("config: {path: shop.db}", "confg: {path: hunter2}"),
-        GOOD.replace("endpoint: {wasm:", "endpont: {wasm:").replace("shop.db", "hunter2"),
-        GOOD.replace("endpoint: {wasm:", "endpoint: {wsam:").replace("shop.db", "hunter2"),
-        GOOD.replace("materializations:", "materialisations:").replace("shop.db", "hunter2"),
+        GOOD.replace("endpoint: {wasm:", "endpont: {wasm:")
+            .replace("shop.db", "hunter2"),
+        GOOD.replace("endpoint: {wasm:", "endpoint: {wsam:")
+            .replace("shop.db", "hunter2"),
+        GOOD.replace("materializations:", "materialisations:")
+            .replace("shop.db", "hunter2"),
         // What cannot be parsed at all.
         config("{path: hunter2"),
         config("{path: \"hunter2}"),
@@ -367,7 +398,10 @@ fn secrets_are_never_shown() {
         config("\n        path: hunter2\n      host: [hunter2"),
         // An enumeration, and alternatives.
         config("{path: a.db, journalMode: hunter2, synchronous: hunter2}"),
-        GOOD.replace("materialize-sqlite, config: {path: shop.db}", "materialize-faulty, config: {fault: hunter2, at: {hunter2: hunter2}, path: {hunter2: 1}}"),
+        GOOD.replace(
+            "materialize-sqlite, config: {path: shop.db}",
+            "materialize-faulty, config: {fault: hunter2, at: {a: hunter2}, path: {a: hunter2}}",
+        ),
         config("{path: a.db, syncSchedule: {syncFrequency: hunter2}}"),
     ];
     for slip in slips {

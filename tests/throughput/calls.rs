@@ -39,13 +39,13 @@ const WATCHED: Duration = Duration::from_secs(10);
 /// Measures all of it.
 pub fn run() -> anyhow::Result<Value> {
     let workspace = Workspace::with(&catalog(1));
-    let (host, api) = serve(&workspace)?;
+    let (mut host, api) = serve(&workspace)?;
     let mut next = 0;
     let mut held = Vec::new();
     for documents in HELD {
         let (mut calls, mut commits) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
-            hold(&api, &mut next, documents)?;
+            hold(&mut host, &api, &mut next, documents)?;
             let called = Instant::now();
             call(&api)?;
             calls.push(called.elapsed());
@@ -59,13 +59,13 @@ pub fn run() -> anyhow::Result<Value> {
         );
         held.push(json!({
             "documents": documents,
-            "callSeconds": round(call.as_secs_f64()),
-            "bareCommitSeconds": round(commit.as_secs_f64()),
-            "ratio": round(ratio),
+            "callSeconds": seconds(call),
+            "bareCommitSeconds": seconds(commit),
+            "ratio": round(ratio, 100.0),
         }));
     }
     let idle = idle_calls(&api)?;
-    let waiters = waiters(&api, &host, &mut next)?;
+    let waiters = waiters(&mut host, &api, &mut next)?;
     drop(host);
     Ok(json!({ "held": held, "idle": idle, "waiters": waiters, "wakes": wakes()? }))
 }
@@ -99,24 +99,17 @@ fn line(id: usize) -> String {
 }
 
 /// Appends documents and waits until a transaction holds all of them.
-fn hold(api: &Api, next: &mut usize, documents: usize) -> anyhow::Result<()> {
+fn hold(host: &mut Host, api: &Api, next: &mut usize, documents: usize) -> anyhow::Result<()> {
     let lines: Vec<String> = (*next..*next + documents).map(line).collect();
     let route = format!("/v1/collections/{ORDERS}:append");
     let answer = api.post(&route, &lines.join("\n"))?;
     ensure!(answer.contains("appendedDocs"), "{answer}");
     *next += documents;
-    wait(|| {
+    let read = next.to_string();
+    host.wait_until("the transaction is held", RUN_MAX, || {
         let task = api.task(TASK);
-        task["readDocsTotal"] == next.to_string() && task["heldBy"] == "SYNC_SCHEDULE"
-    })
-}
-
-fn wait(mut done: impl FnMut() -> bool) -> anyhow::Result<()> {
-    let since = Instant::now();
-    while !done() {
-        ensure!(since.elapsed() < RUN_MAX, "it does not come");
-        thread::sleep(Duration::from_millis(5));
-    }
+        task["readDocsTotal"] == read && task["heldBy"] == "SYNC_SCHEDULE"
+    });
     Ok(())
 }
 
@@ -155,13 +148,13 @@ fn idle_calls(api: &Api) -> anyhow::Result<Value> {
     took.sort_unstable();
     let (p50, p99) = (took[IDLE_CALLS / 2], took[IDLE_CALLS * 99 / 100]);
     println!("idle calls: p50 {p50:.1?}, p99 {p99:.1?}");
-    Ok(json!({ "p50Seconds": round(p50.as_secs_f64()), "p99Seconds": round(p99.as_secs_f64()) }))
+    Ok(json!({ "p50Seconds": seconds(p50), "p99Seconds": seconds(p99) }))
 }
 
-fn waiters(api: &Api, host: &Host, next: &mut usize) -> anyhow::Result<Value> {
+fn waiters(host: &mut Host, api: &Api, next: &mut usize) -> anyhow::Result<Value> {
     let peak = |host: &Host| host.peak_memory_kib().context("the host runs");
     let before = peak(host)?;
-    hold(api, next, 1)?;
+    hold(host, api, next, 1)?;
     let called = Instant::now();
     let ends: Vec<anyhow::Result<Duration>> = thread::scope(|scope| {
         let callers: Vec<_> = (0..WAITERS)
@@ -182,26 +175,26 @@ fn waiters(api: &Api, host: &Host, next: &mut usize) -> anyhow::Result<Value> {
     let last = ends.iter().max().context("there are callers")?;
     let memory = peak(host)? - before;
     println!("{WAITERS} callers: the last one returned after {last:.1?}, {memory} KiB more");
-    Ok(json!({ "callers": WAITERS, "seconds": round(last.as_secs_f64()), "memoryKib": memory }))
+    Ok(json!({ "callers": WAITERS, "seconds": seconds(*last), "memoryKib": memory }))
 }
 
 /// Counts how often the threads of an idle host wake up.
 fn wakes() -> anyhow::Result<Value> {
     let workspace = Workspace::with(&catalog(TASKS));
-    let (host, api) = serve(&workspace)?;
+    let (mut host, api) = serve(&workspace)?;
     let mut next = 0;
-    hold(&api, &mut next, 1)?;
-    wait(|| {
+    hold(&mut host, &api, &mut next, 1)?;
+    host.wait_until("all tasks hold", RUN_MAX, || {
         let tasks = api.tasks();
         tasks.len() == TASKS && tasks.iter().all(|task| task["heldBy"] == "SYNC_SCHEDULE")
-    })?;
+    });
     let before = switches(host.id())?;
-    thread::sleep(WATCHED);
+    ensure!(!host.ends_within(WATCHED), "the host ended");
     let wakes = switches(host.id())? - before;
     let a_task = wakes as f64 / WATCHED.as_secs_f64() / TASKS as f64;
     let memory = peak_memory_kib(format!("/proc/{}/status", host.id())).unwrap_or_default();
     println!("{TASKS} held tasks: {a_task:.3} wakes a second each, {memory} KiB in all");
-    Ok(json!({ "tasks": TASKS, "wakesASecondEach": round(a_task), "memoryKib": memory }))
+    Ok(json!({ "tasks": TASKS, "wakesASecondEach": round(a_task, 1_000.0), "memoryKib": memory }))
 }
 
 /// Returns how often the threads of a process went to sleep by themselves.
@@ -215,6 +208,11 @@ fn switches(id: u32) -> anyhow::Result<u64> {
         switches += line.context("the kernel counts")?.trim().parse::<u64>()?;
     }
     Ok(switches)
+}
+
+/// Returns seconds, to the hundredth of a millisecond.
+fn seconds(duration: Duration) -> f64 {
+    round(duration.as_secs_f64(), 100_000.0)
 }
 
 fn median(mut durations: Vec<Duration>) -> Duration {

@@ -9,10 +9,12 @@
 //!
 //!     throughput [DOCUMENTS]                    writes target/bench/throughput.json
 //!     throughput calls                          writes target/bench/calls.json
+//!     throughput catalogs                       writes target/bench/validate.json
 //!     throughput flights FILE                   writes target/bench/flights.json
 //!     throughput plain INPUT DATABASE           the plain program
 
 mod calls;
+mod catalogs;
 mod flights;
 mod generated;
 mod measure;
@@ -33,13 +35,16 @@ fn main() -> anyhow::Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => report("throughput", &generated::compare(DOCUMENTS)?),
         ["calls"] => report("calls", &calls::run()?),
+        ["catalogs"] => report("validate", &catalogs::validate()?),
         ["flights", file] => report("flights", &flights::run(Path::new(file))?),
         ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
         [documents] => {
             let documents = documents.parse().context("the number of documents")?;
             report("throughput", &generated::compare(documents)?)
         }
-        _ => bail!("usage: throughput [DOCUMENTS] | calls | flights FILE | plain INPUT DATABASE"),
+        _ => bail!(
+            "usage: throughput [DOCUMENTS] | calls | catalogs | flights FILE | plain INPUT DATABASE"
+        ),
     }
 }
 

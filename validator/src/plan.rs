@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::rules::{
     CheckedConfig, Schemas, Selecting, Verdict, check_config, check_keys, check_over, check_pacing,
-    check_references, check_resources, evolve, select,
+    check_references, check_resources, compare_written, evolve, select,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -344,6 +344,9 @@ impl<'d> Finisher<'d> {
 
     /// Compares resources as they are written, where no connector said what they mean.
     fn resources(&mut self, task: &Task) {
+        if let Some(live) = &self.draft.written_live {
+            compare_written(self.draft, live, task, &mut self.report);
+        }
         let active = active(task);
         let resources = active.iter().map(|position| {
             let value = task.bindings[*position].resource.to_value();
@@ -407,6 +410,10 @@ impl<'d> Finisher<'d> {
     }
 
     fn skipped(&mut self) {
+        let rules = match self.draft.written_live {
+            Some(_) => "config, resources, fields, changes of columns",
+            None => "config, resources, fields",
+        };
         for ((component, reason), (count, spot)) in std::mem::take(&mut self.skipped) {
             let tasks = match count {
                 1 => "one task".to_owned(),
@@ -416,7 +423,7 @@ impl<'d> Finisher<'d> {
                 self.draft.sources(),
                 Code::ConnectorSkipped,
                 spot,
-                format!("rules that need {component} were skipped for {tasks} (config, resources, fields): {reason}"),
+                format!("rules that need {component} were skipped for {tasks} ({rules}): {reason}"),
             );
         }
     }

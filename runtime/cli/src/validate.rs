@@ -54,6 +54,12 @@ enum Format {
 impl Validate {
     pub fn execute(self) -> Result<ExitCode, CliError> {
         let roots = catalogs::find(&self.catalogs)?;
+        if let Some(named) = &self.connectors.connectors
+            && !named.is_dir()
+        {
+            let error = CliError::usage(format!("there is no directory {}", named.display()));
+            return Err(error.hint("--connectors or TIDEGATE_CONNECTORS names it"));
+        }
         let directories = self.connectors.directories();
         let validated = tidegate_host::validate(&roots, &directories, self.live.as_deref())?;
         let catalog = match validated {

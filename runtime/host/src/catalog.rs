@@ -8,6 +8,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tidegate_validator::{
     Answers, ComponentRef, ConnectorFault, Diagnostic, Draft, Request, Sources, diagnostic, finish,
@@ -27,6 +28,15 @@ pub struct Catalog {
     pub built: Option<Built>,
 }
 
+/// What runs now.
+#[derive(Default)]
+pub struct Live {
+    /// The specs that were last applied, by task.
+    pub specs: BTreeMap<String, Spec>,
+    /// The catalog, where it is known.
+    pub written: Option<Arc<Draft>>,
+}
+
 /// A catalog that can run, with its connectors.
 pub struct Built {
     pub(crate) catalog: tidegate_validator::Built,
@@ -34,9 +44,12 @@ pub struct Built {
 }
 
 impl Catalog {
-    /// Builds a catalog that was loaded.
-    pub async fn build(draft: Draft, connectors: &Connectors) -> Catalog {
-        let draft = draft.as_of(wall_micros() / 1_000);
+    /// Builds a catalog that was loaded, against what runs now.
+    pub async fn build(draft: Draft, connectors: &Connectors, live: Live) -> Catalog {
+        let mut draft = draft.with_live(live.specs).as_of(wall_micros() / 1_000);
+        if let Some(written) = live.written {
+            draft = draft.with_written_live(written);
+        }
         let mut answers = Answers::default();
         let mut components = BTreeMap::new();
         loop {
@@ -70,14 +83,18 @@ impl Catalog {
         self.draft.sources()
     }
 
-    /// Returns the specs of what can run, by task.
-    pub(crate) fn specs(&self) -> Option<BTreeMap<String, Spec>> {
-        let tasks = self.built.as_ref()?.catalog.tasks.iter();
-        Some(
-            tasks
+    /// Makes of a catalog without errors what another one is compared with.
+    pub(crate) fn into_live(self) -> Result<Live, Box<Catalog>> {
+        let Some(built) = &self.built else {
+            return Err(Box::new(self));
+        };
+        let tasks = built.catalog.tasks.iter();
+        Ok(Live {
+            specs: tasks
                 .map(|(name, task)| (name.clone(), task.spec.clone()))
                 .collect(),
-        )
+            written: Some(Arc::new(self.draft)),
+        })
     }
 
     /// Returns what there is to say, for people; empty if nothing is.

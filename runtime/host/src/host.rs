@@ -4,7 +4,6 @@
 //! Host::open -> build a catalog -> start tasks, follow inputs -> stop -> drop
 //! ```
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::append::{self, AppendError, Appended};
 use crate::backend::HostBackend;
-use crate::catalog::{Built, Catalog};
+use crate::catalog::{Built, Catalog, Live};
 use crate::clock::SystemClock;
 use crate::collection::{Collection, CollectionError, check_any};
 use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
@@ -289,7 +288,9 @@ pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, Host
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?;
     let draft = load(roots, &|path| std::fs::read(path));
-    Ok(runtimes.data().block_on(Catalog::build(draft, &connectors)))
+    Ok(runtimes
+        .data()
+        .block_on(Catalog::build(draft, &connectors, Live::default())))
 }
 
 /// A catalog that was validated.
@@ -311,17 +312,17 @@ pub fn validate(
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?.missing(Missing::Skipped);
     let build = |roots: &[PathBuf], live| {
-        let draft = load(roots, &|path| std::fs::read(path)).with_live(live);
-        let building = Catalog::build(draft, &connectors);
+        let draft = load(roots, &|path| std::fs::read(path));
+        let building = Catalog::build(draft, &connectors, live);
         runtimes.data().block_on(building)
     };
     let live = match live {
-        None => BTreeMap::new(),
+        None => Live::default(),
         Some(live) => {
-            let live = build(&[live.to_owned()], BTreeMap::new());
-            match live.specs() {
-                Some(specs) => specs,
-                None => return Ok(Validated::LiveHasErrors(live)),
+            let live = build(&[live.to_owned()], Live::default());
+            match live.into_live() {
+                Ok(live) => live,
+                Err(live) => return Ok(Validated::LiveHasErrors(*live)),
             }
         }
     };

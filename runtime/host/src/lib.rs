@@ -25,7 +25,7 @@ pub mod store;
 
 pub use append::{AppendError, Appended};
 pub use backend::HostBackend;
-pub use catalog::{Built, Catalog};
+pub use catalog::{Built, Catalog, Live};
 pub use collection::CollectionError;
 pub use connectors::{ConnectorError, Connectors, Missing, component_ref};
 pub use data_dir::{DataDir, DataDirError, FORMAT_VERSION};

@@ -4,7 +4,6 @@
 //! draft -> build -> config of a task -> start
 //! ```
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use tidegate_validator::{BuiltTask, Draft};
 use tidegate_wit::message::Wants;
 use tokio::runtime::Handle;
 
-use crate::catalog::{Built, Catalog, sandbox_limits};
+use crate::catalog::{Built, Catalog, Live, sandbox_limits};
 use crate::clock::Clock;
 use crate::collection::Collection;
 use crate::connectors::Connectors;
@@ -43,12 +42,13 @@ impl Platform {
         draft: Draft,
         connectors: &Connectors,
     ) -> Result<Catalog, HostError> {
-        let mut live = BTreeMap::new();
+        let mut live = Live::default();
         for task in Records::tasks(&*self.store).await? {
             let applied = Records::new(self.store.clone(), &task).applied().await?;
-            live.extend(applied.map(|applied| (task, applied.task.spec)));
+            live.specs
+                .extend(applied.map(|applied| (task, applied.task.spec)));
         }
-        Ok(Catalog::build(draft.with_live(live), connectors).await)
+        Ok(Catalog::build(draft, connectors, live).await)
     }
 
     /// Returns what a task of a built catalog is led by, and keeps its

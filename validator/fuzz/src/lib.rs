@@ -38,7 +38,11 @@ pub fn schedule(bytes: &[u8]) {
     let seed = number(&head[8..]);
     // Mostly within the years of schedules, now and then anywhere.
     let raw = number(&head[..8]).cast_signed();
-    let after = if raw % 16 == 0 { raw } else { raw.rem_euclid(END) };
+    let after = if raw % 16 == 0 {
+        raw
+    } else {
+        raw.rem_euclid(END)
+    };
     let Ok(value) = serde_json::from_slice::<Value>(text) else {
         return;
     };
@@ -46,7 +50,8 @@ pub fn schedule(bytes: &[u8]) {
         Ok(schedule) => {
             check_fire(&value, after, schedule.next_fire_millis(after, seed));
             if (0..END).contains(&after) {
-                let instant = DateTime::from_timestamp_millis(after).expect("an instant of these years");
+                let instant =
+                    DateTime::from_timestamp_millis(after).expect("an instant of these years");
                 let entries = schedule.explain(instant, seed, 4);
                 let ordered = entries.windows(2).all(|pair| pair[0].at < pair[1].at);
                 assert!(ordered, "{value} after {after}: {entries:?}");
@@ -63,7 +68,10 @@ pub fn schedule(bytes: &[u8]) {
 
 fn check_fire(schedule: &Value, after: i64, fire: Option<i64>) {
     if let Some(fire) = fire {
-        assert!(fire > after && fire < END, "{schedule} after {after}: {fire}");
+        assert!(
+            fire > after && fire < END,
+            "{schedule} after {after}: {fire}"
+        );
     }
 }
 
@@ -74,12 +82,18 @@ pub fn validate(bytes: &[u8]) {
     };
     let scenario = Scenario::parse(&format!("{SETTINGS}--- flow.yaml\n{text}"));
     let (draft, built, diagnostics) = scenario.run();
-    assert!(built.is_some() || !diagnostics.is_empty(), "what is not built has a reason");
+    assert!(
+        built.is_some() || !diagnostics.is_empty(),
+        "what is not built has a reason"
+    );
     show(&draft, &diagnostics);
     let migration = migrate(&draft, &Answers::default(), None);
     let files: BTreeMap<_, _> = migration.files.iter().collect();
     for (name, file) in files {
-        assert!(file.before != file.after, "{name} changes, or is not listed");
+        assert!(
+            file.before != file.after,
+            "{name} changes, or is not listed"
+        );
     }
 }
 

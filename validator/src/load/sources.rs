@@ -51,6 +51,17 @@ pub(crate) fn shown_name(name: &str) -> &str {
     if is_plain { name } else { MASK }
 }
 
+/// Returns whether text is a duration or a time of day, such as `30m` or `09:00`.
+fn is_time(text: &str) -> bool {
+    let (digits, rest) =
+        text.split_at(text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+    let unit = matches!(rest, "ms" | "s" | "m" | "h" | "d");
+    let minutes = rest
+        .strip_prefix(':')
+        .is_some_and(|it| it.len() == 2 && it.bytes().all(|b| b.is_ascii_digit()));
+    matches!(digits.len(), 1 | 2) && (unit || minutes)
+}
+
 fn is_secret_key(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
     ENDPOINT_WORDS.contains(&lower.as_str()) || SECRET_WORDS.iter().any(|word| lower.contains(word))
@@ -165,19 +176,21 @@ impl Sources {
                     }
                     // What schemas describe is no secret, whatever its name.
                     let described = !within && DESCRIBED.contains(&key);
-                    let safe = within && HARMLESS.contains(&key) && !entry.value.is_object()
-                        || matches!(key, "limits" | "allow" | "syncSchedule")
-                        || described;
+                    let harmless =
+                        within && HARMLESS.contains(&key) && entry.value.text().is_some();
                     if within && shown_name(key) == MASK {
                         self.mask(entry.key_span);
                     }
-                    if !safe {
-                        let within = within || is_secret_key(key);
+                    if !harmless && !described {
+                        let settings = matches!(key, "limits" | "allow");
+                        let within = within && !settings || is_secret_key(key);
                         self.mask_endpoints(&entry.value, within);
                     }
                 }
             }
             Kind::List(items) => items.iter().for_each(|it| self.mask_endpoints(it, within)),
+            // What is a time can be nothing else, and schedules are what people have to see.
+            Kind::Text(text) if is_time(text) => {}
             Kind::Number(_) | Kind::Text(_) if within => self.mask(node.span),
             _ => {}
         }

@@ -5,6 +5,7 @@ use super::{Collection, Task};
 use crate::diagnostic::{Report, Spot};
 use crate::load::Sources;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tidegate_schedule::CompiledSchedule;
 use tidegate_wit::message::Spec;
 
@@ -20,6 +21,8 @@ pub struct Draft {
     pub(crate) not_run: BTreeMap<String, NotRun>,
     pub(crate) references: Vec<Reference>,
     pub(crate) live: BTreeMap<String, Spec>,
+    /// The catalog that runs now, for tasks of which no spec is known.
+    pub(crate) written_live: Option<Arc<Draft>>,
     /// The time at which the catalog is checked, if it matters.
     pub(crate) wall_millis: Option<i64>,
 }
@@ -28,6 +31,14 @@ impl Draft {
     /// Compares against what runs now: specs by task, as they were applied last.
     pub fn with_live(self, live: BTreeMap<String, Spec>) -> Self {
         Self { live, ..self }
+    }
+
+    /// Compares tasks of which no connector answers with the catalog that runs now.
+    pub fn with_written_live(self, live: Arc<Draft>) -> Self {
+        Self {
+            written_live: Some(live),
+            ..self
+        }
     }
 
     /// Checks as of a time, in milliseconds since the Unix epoch: a schedule that is over by then is an error.

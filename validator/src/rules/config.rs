@@ -271,7 +271,35 @@ impl Checking<'_> {
     }
 
     fn spot(&self, at: &str) -> (Spot, bool) {
-        (self.found(at).0, !self.is_secret(at))
+        let (spot, node) = self.found(at);
+        (spot, !self.is_secret(at) && self.is_harmless(at, node))
+    }
+
+    /// Free text may be a secret at a wrong place, or an address with a password in it; what is nearly one of the
+    /// values that are offered is not, nor is a number where numbers belong.
+    fn is_harmless(&self, at: &str, node: &Node) -> bool {
+        let schemas = self.subschemas(at);
+        let says = |key: &str| {
+            schemas
+                .iter()
+                .any(|it| it.get(key) == Some(&Value::Bool(true)))
+        };
+        let holds_more = ["properties", "items", "additionalProperties"];
+        if schemas
+            .iter()
+            .any(|it| holds_more.iter().any(|key| it.get(key).is_some()))
+        {
+            return false;
+        }
+        match &node.kind {
+            Kind::Text(text) => {
+                let offered = schemas.iter().filter_map(|it| it.get("enum")?.as_array());
+                let constants = schemas.iter().filter_map(|it| it.get("const"));
+                let offered: Vec<Value> = offered.flatten().chain(constants).cloned().collect();
+                says("nonsensitive") || !nearest_options(&offered, text).is_empty()
+            }
+            _ => true,
+        }
     }
 
     /// Returns the last value on the way to a place.

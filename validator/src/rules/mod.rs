@@ -9,6 +9,7 @@ mod instance;
 mod keys;
 mod pacing;
 mod references;
+mod written;
 
 pub(crate) use config::{CheckedConfig, Schemas, check_config};
 pub(crate) use evolution::{Verdict, evolve};
@@ -17,3 +18,4 @@ pub(crate) use instance::explain_error;
 pub(crate) use keys::check_keys;
 pub(crate) use pacing::{Paces, check_over, check_pacing, least_upload_interval, paces};
 pub(crate) use references::{check_references, check_resources};
+pub(crate) use written::compare_written;

@@ -52,6 +52,72 @@ fn colours_are_asked_for() {
     assert!(coloured.contains("\u{1b}[1;31merror[unknown-field]\u{1b}[0m"));
 }
 
+/// A value that the schema refuses may be a secret that stands at a wrong place.
+#[test]
+fn what_a_schema_refuses_is_not_repeated() {
+    for (config, code) in [
+        ("host: h, credentials: hunter2", "config-invalid"),
+        ("host: h, credentials: {auth: hunter2}", "config-invalid"),
+        (
+            "host: h, credentials: {auth: jwt, key: {a: hunter2}}",
+            "config-invalid",
+        ),
+        (
+            "host: h, credentials: {auth: jwt, pasword: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, credentials: {auth: password, user: [hunter2], password: 5}",
+            "config-invalid",
+        ),
+        (
+            "host: \"postgres://me:hunter2@h\", credentials: {auth: jwt, key: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, port: hunter2, credentials: {auth: jwt, key: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, timestamps: hunter2, credentials: {auth: jwt, key: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, credentials: {auth: jwt, key: hunter2}, syncSchedule: {syncFrequency: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, credentials: {auth: jwt, key: hunter2}, syncSchedule: {password: hunter2}",
+            "config-invalid",
+        ),
+        (
+            "host: h, credentials: {auth: jwt, key: hunter2, key: hunter2}",
+            "duplicate-key",
+        ),
+    ] {
+        let text = CATALOG.trim_start().replace(
+            "host: h, credentials: {auth: jwt, key: hunter2}, syncSchedule: {syncFrequency: 1h}",
+            config,
+        );
+        let text = text.replace("my flow.yaml", "flow.yaml");
+        let (draft, _, diagnostics) = Scenario::parse(&text).run();
+        assert!(
+            diagnostics.iter().any(|it| it.code.as_str() == code),
+            "{config}: {diagnostics:#?}"
+        );
+        let human = diagnostic::human(&diagnostics, draft.sources(), false);
+        let programs = format!(
+            "{}{}",
+            diagnostic::json(&diagnostics),
+            diagnostic::sarif(&diagnostics)
+        );
+        assert!(
+            !human.contains("hunter2") && !programs.contains("hunter2"),
+            "{config}:\n{human}"
+        );
+    }
+}
+
 #[test]
 fn no_edit_of_a_catalog_panics_or_shows_a_secret() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;

@@ -367,6 +367,7 @@ fn shard_config(
         max_keys.push(max_key(record, &id, &input.source));
     }
     Ok(ShardConfig {
+        task: task.spec.task.clone(),
         id: ShardId(0),
         plan: Arc::new(plan),
         readers,

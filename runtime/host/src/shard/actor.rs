@@ -27,6 +27,7 @@ use super::combine::{Added, CombineGauges, Combiner, Plan};
 use super::connector::{Answer, Connector, ConnectorHandle};
 use super::error::ShardError;
 use super::reader::Reader;
+use crate::sandbox::{Call, Fault, FaultKind};
 
 /// Messages that may wait for a shard. The leader waits for an answer before it
 /// sends the next message of a transaction, so that only an acknowledgement, an
@@ -90,6 +91,8 @@ pub struct Reported {
 
 /// What a shard works by.
 pub struct ShardConfig {
+    /// The task's name.
+    pub task: String,
     /// Its place among the task's shards.
     pub id: ShardId,
     /// What is combined how.
@@ -302,9 +305,21 @@ impl Actor {
     async fn take_loaded(&mut self) -> Result<(), ShardError> {
         if let Some((binding, answer)) = self.loads.pop_front() {
             let loaded = answer.wait().await.ok_or(ShardError::Gone)??;
-            self.combiner().add_loaded(binding, &loaded)?;
+            self.add_loaded(Call::Load, binding, &loaded)?;
         }
         Ok(())
+    }
+
+    fn add_loaded(&mut self, call: Call, binding: u32, loaded: &[u8]) -> Result<(), ShardError> {
+        let added = self.combiner().add_loaded(binding, loaded);
+        Ok(added.map_err(|error| Fault {
+            task: self.config.task.clone(),
+            call,
+            binding: Some(binding),
+            kind: FaultKind::Protocol {
+                reason: error.to_string(),
+            },
+        })?)
     }
 
     async fn flush(&mut self) -> Result<Reply, ShardError> {
@@ -324,7 +339,7 @@ impl Actor {
                 if loaded.is_empty() {
                     break;
                 }
-                self.combiner().add_loaded(binding, &loaded)?;
+                self.add_loaded(Call::Flush, binding, &loaded)?;
             }
         }
         Ok(Reply::Flushed)

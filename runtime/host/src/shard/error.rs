@@ -1,6 +1,6 @@
 //! What ends a shard's work early.
 
-use super::combine::{CombineError, PlanError};
+use super::combine::{DocumentError, PlanError};
 use crate::document::Violation;
 use crate::journal::JournalError;
 use crate::leader::restart::Failure;
@@ -20,10 +20,9 @@ pub enum ShardError {
     /// A binding cannot be combined as its schema says.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A document cannot be combined, or a connector returned what it was not
-    /// asked for.
+    /// A document cannot be combined: its author must correct it.
     #[error(transparent)]
-    Combine(#[from] CombineError),
+    Document(#[from] Box<DocumentError>),
     /// A document does not fit the collection's schema any more.
     #[error(
         "document {offset} of collection {collection} does not fit the collection's schema, which \
@@ -87,12 +86,12 @@ impl ShardError {
                 FaultKind::Stopped => Failure::Transient,
                 _ => Failure::Fault,
             },
-            ShardError::Combine(CombineError::Document(_))
+            ShardError::Document(_)
             | ShardError::Plan(_)
             | ShardError::Schema { .. }
             | ShardError::DocumentSize { .. }
             | ShardError::Journal(_) => Failure::Lasting,
-            ShardError::Combine(_) | ShardError::Gone => Failure::Fault,
+            ShardError::Gone => Failure::Fault,
         }
     }
 }

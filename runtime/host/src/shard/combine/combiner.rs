@@ -10,7 +10,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::drain::{Counts, Drain, Held};
 use super::entry::Entry;
-use super::error::{CombineError, DocumentError, DocumentProblem};
+use super::error::{DocumentError, DocumentProblem, LoadedError};
 use super::gauge::{CombineGauges, Share};
 use super::load::{LoadBatch, Loads, Unwanted};
 use super::plan::{BindingPlan, Plan};
@@ -100,7 +100,7 @@ impl Combiner {
     /// # Panics
     ///
     /// If there is no such binding.
-    pub fn add(&mut self, binding: u32, text: &[u8]) -> Result<Added, CombineError> {
+    pub fn add(&mut self, binding: u32, text: &[u8]) -> Result<Added, Box<DocumentError>> {
         let mut tape = std::mem::take(&mut self.arriving);
         let added = match tape.parse(text) {
             Ok(document) => self.add_document(binding, &document),
@@ -119,7 +119,7 @@ impl Combiner {
         &mut self,
         binding: u32,
         document: &Document<'_>,
-    ) -> Result<Added, CombineError> {
+    ) -> Result<Added, Box<DocumentError>> {
         let plan = &self.plan.bindings[binding as usize];
         let filling = &mut self.bindings[binding as usize];
         self.key.clear();
@@ -184,31 +184,16 @@ impl Combiner {
     /// # Panics
     ///
     /// If there is no such binding.
-    pub fn add_loaded(&mut self, binding: u32, loaded: &[u8]) -> Result<(), CombineError> {
-        let collection = || self.plan.bindings[binding as usize].collection.clone();
+    pub fn add_loaded(&mut self, binding: u32, loaded: &[u8]) -> Result<(), LoadedError> {
         let filling = &mut self.bindings[binding as usize];
         for row in batch::loaded(loaded) {
-            let (ordinal, document) = row.map_err(|source| CombineError::LoadedBatch {
-                binding,
-                collection: collection(),
-                source,
-            })?;
+            let (ordinal, document) = row?;
             match filling.loads.answer(ordinal, document) {
                 Ok(()) => filling.counts.loaded += 1,
-                Err(Unwanted::Twice) => {
-                    return Err(CombineError::LoadedTwice {
-                        binding,
-                        collection: collection(),
-                        ordinal,
-                    });
-                }
+                Err(Unwanted::Twice) => return Err(LoadedError::Twice { ordinal }),
                 Err(Unwanted::Unasked) => {
-                    return Err(CombineError::LoadedUnasked {
-                        binding,
-                        collection: collection(),
-                        ordinal,
-                        asked: filling.loads.asked(),
-                    });
+                    let asked = filling.loads.asked();
+                    return Err(LoadedError::Unasked { ordinal, asked });
                 }
             }
         }
@@ -292,14 +277,14 @@ pub(super) fn document_error(
     binding: u32,
     key: Option<&[u8]>,
     problem: impl Into<DocumentProblem>,
-) -> CombineError {
+) -> Box<DocumentError> {
     let BindingPlan { collection, .. } = &plan.bindings[binding as usize];
-    CombineError::Document(Box::new(DocumentError {
+    Box::new(DocumentError {
         binding,
         collection: collection.clone(),
         key: key.map(key_text),
         problem: problem.into(),
-    }))
+    })
 }
 
 /// A key for people: JSON text of its elements.

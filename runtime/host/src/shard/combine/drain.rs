@@ -14,7 +14,7 @@ use tidegate_wit::batch::{BATCH_BYTES_MAX, BATCH_BYTES_MIN, Store, push_store};
 
 use super::combiner::{Filling, document_error, is_delete};
 use super::entry::Entry;
-use super::error::{CombineError, DocumentProblem};
+use super::error::{DocumentError, DocumentProblem};
 use super::gauge::Share;
 use super::load::Loads;
 use super::plan::{BindingPlan, Plan};
@@ -143,7 +143,7 @@ impl Drain {
     /// # Errors
     ///
     /// If documents cannot be reduced. The drain must then be dropped.
-    pub fn next_batch(&mut self) -> Result<Option<StoreBatch>, CombineError> {
+    pub fn next_batch(&mut self) -> Result<Option<StoreBatch>, Box<DocumentError>> {
         while let Some(source) = self.remaining.last_mut() {
             let binding = source.binding;
             let plan = &self.plan.bindings[binding as usize];

@@ -4,49 +4,23 @@ use tidegate_wit::batch::BatchError;
 
 use crate::document::{FieldError, ParseError, ReduceError};
 
-/// Why combining cannot go on.
+/// How a connector broke the protocol when it returned documents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CombineError {
-    /// A document cannot be combined: its author must correct it.
-    #[error("{0}")]
-    Document(Box<DocumentError>),
-    /// The connector answered a load with something malformed.
-    #[error(
-        "load of binding {binding}: the connector's loaded documents: {source} (the binding of collection {collection})"
-    )]
-    LoadedBatch {
-        /// Index of the binding.
-        binding: u32,
-        /// Name of its collection.
-        collection: String,
-        /// What is malformed.
-        source: BatchError,
-    },
-    /// The connector answered a load that was not asked for.
-    #[error(
-        "load of binding {binding}: the connector loaded ordinal {ordinal}, and only {asked} keys were \
-         asked for (the binding of collection {collection})"
-    )]
-    LoadedUnasked {
-        /// Index of the binding.
-        binding: u32,
-        /// Name of its collection.
-        collection: String,
+pub enum LoadedError {
+    /// What it returned cannot be taken apart.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// It returned what was not asked for.
+    #[error("it returned ordinal {ordinal}, and only {asked} keys were asked for")]
+    Unasked {
         /// The ordinal.
         ordinal: u32,
         /// How many keys were handed out.
         asked: u32,
     },
-    /// The connector answered a load twice.
-    #[error(
-        "load of binding {binding}: the connector loaded ordinal {ordinal} twice (the binding of \
-         collection {collection})"
-    )]
-    LoadedTwice {
-        /// Index of the binding.
-        binding: u32,
-        /// Name of its collection.
-        collection: String,
+    /// It returned something twice.
+    #[error("it returned ordinal {ordinal} twice")]
+    Twice {
         /// The ordinal.
         ordinal: u32,
     },

@@ -31,7 +31,7 @@ mod plan;
 
 pub use combiner::{Added, Combiner};
 pub use drain::{Counts, Drain, StoreBatch};
-pub use error::{CombineError, DocumentError, DocumentProblem};
+pub use error::{DocumentError, DocumentProblem, LoadedError};
 pub use gauge::CombineGauges;
 pub use load::LoadBatch;
 pub use plan::{BindingPlan, COMBINE_BYTES_MAX, Plan, PlanError, PlanProblem};
