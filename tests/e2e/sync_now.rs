@@ -246,6 +246,56 @@ fn a_call_outlives_the_session_that_it_waits_for() {
     stop(host);
 }
 
+/// C01, C02, C03: a host holds until the instant that `schedule explain` prints,
+/// whatever the grid, the windows and the zone.
+#[test]
+fn holds_last_until_the_instants_that_are_explained() {
+    let schedules = [
+        json!({ "baseInterval": "15m" }),
+        json!({ "baseInterval": "7h" }),
+        json!({ "baseInterval": "6h", "timezone": "Europe/Berlin",
+            "windows": [{ "interval": "10m", "start": "02:15", "end": "18:00" }] }),
+        json!({ "baseInterval": "6h", "timezone": "America/Santiago",
+            "windows": [{ "interval": "10m", "start": "00:15", "end": "08:00" }] }),
+        json!({ "baseInterval": "8h", "timezone": "Pacific/Auckland",
+            "windows": [{ "interval": "5m", "start": "22:00", "end": "02:00",
+                "days": ["Mon", "Tue", "Wed", "Thu", "Fri"] }] }),
+        json!({ "cron": "0 2 * * *", "timezone": "Asia/Tokyo" }),
+    ];
+    let name = |index: usize| format!("acmeCo/held-{index}");
+    let mut catalog = Catalog::new().collection(ORDERS, &["/id"], order_schema());
+    for (index, schedule) in schedules.iter().enumerate() {
+        let task = Task::sqlite(&format!("{index}.db"))
+            .table(ORDERS, "orders")
+            .field("syncSchedule", schedule.clone());
+        catalog = catalog.task(&name(index), task);
+    }
+    let workspace = Workspace::with(&catalog);
+    let (mut host, api) = serve(&workspace);
+    append(&workspace, "orders.ndjson", &numbered(0, 1));
+    let held_until = |task: &str| {
+        let held = api.task(task).pointer("/status/heldUntil").cloned();
+        held.and_then(|it| it.as_str().map(str::to_owned))
+    };
+    let explained = |task: &str| {
+        let options = ["schedule", "explain", "flow.json", "--task", task];
+        let more = ["--count", "1", "--format", "json"];
+        let explained = workspace.tidegate(options.into_iter().chain(more));
+        let answer: Value = serde_json::from_str(&explained.finish().succeeded().stdout)
+            .expect("the answer is JSON");
+        let at = answer["fires"][0]["at"].as_str().map(str::to_owned);
+        at.expect("it fires")
+    };
+    for index in 0..schedules.len() {
+        let task = name(index);
+        // Looks again if an instant passes between the one look and the other.
+        host.wait_until(&format!("{task} holds as explained"), RUN_MAX, || {
+            held_until(&task).is_some_and(|until| until == explained(&task))
+        });
+    }
+    stop(host);
+}
+
 /// Unknown and stopped tasks, and calls that take too long, are failures that say
 /// what to do.
 #[test]
