@@ -282,4 +282,35 @@ mod tests {
         };
         assert!(mint(&Keys(vec![key("new", 1)]), &claims).is_err());
     }
+
+    #[test]
+    fn a_key_file_may_change_meanwhile() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("keys.json");
+        Keys::read_or_make(&file).unwrap();
+        let verifier = Verifier::open(&file).unwrap();
+        let kids = || -> Vec<String> {
+            let mut state = verifier.state.lock().unwrap();
+            state.looked = state.looked.checked_sub(LOOK_EVERY).unwrap();
+            drop(state);
+            verifier
+                .keys()
+                .0
+                .iter()
+                .map(|key| key.kid.clone())
+                .collect()
+        };
+        let first = kids();
+        let rotated = Keys::rotate(&file).unwrap();
+        assert_eq!(kids(), rotated);
+        // A file that is being edited locks nobody out.
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, "{").unwrap();
+        assert_eq!(kids(), rotated);
+        let mut keys: Value = serde_json::from_str(&text).unwrap();
+        keys["keys"].as_array_mut().unwrap().pop();
+        std::fs::write(&file, keys.to_string()).unwrap();
+        assert_eq!(kids(), rotated[..1]);
+        assert_eq!(rotated[1..], first);
+    }
 }
