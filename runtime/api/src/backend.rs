@@ -83,6 +83,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the published catalog.
     async fn catalog(&self) -> Result<v1::GetCatalogResponse, Error>;
 
-    /// Says whether the host takes work.
+    /// Says whether the host takes work. While it does not, calls that need its
+    /// tasks are UNAVAILABLE without being asked here, and so is what is not found.
     fn readiness(&self) -> Readiness;
 }

@@ -67,7 +67,7 @@ impl Calls {
     ) -> Result<Answers<v1::SyncNowResponse>, Error> {
         caller.require(Scope::TasksSync)?;
         task_name(caller, &request.task)?;
-        let room = self.room()?;
+        let room = self.work()?;
         let task = request.task.clone();
         let backend = self.backend.clone();
         let answer = self
@@ -140,7 +140,7 @@ impl Calls {
         caller.require(Scope::TasksWrite)?;
         task_name(caller, &request.task)?;
         let task = self
-            .run(self.room()?, |calls| async move {
+            .run(self.work()?, |calls| async move {
                 calls.backend.stop_task(&request.task).await
             })
             .await?;
@@ -155,7 +155,7 @@ impl Calls {
         caller.require(Scope::TasksWrite)?;
         task_name(caller, &request.task)?;
         let task = self
-            .run(self.room()?, |calls| async move {
+            .run(self.work()?, |calls| async move {
                 calls.backend.start_task(&request.task).await
             })
             .await?;
@@ -175,7 +175,7 @@ impl Calls {
                 request.idempotency_key.len()
             )));
         }
-        self.run(self.room()?, |calls| async move {
+        self.run(self.work()?, |calls| async move {
             calls.backend.append(request).await
         })
         .await
@@ -218,7 +218,7 @@ impl Calls {
         caller.require(Scope::Admin)?;
         caller.require_every_name()?;
         request.catalog = Some(catalog_of(request.catalog)?);
-        self.run(self.room()?, |calls| async move {
+        self.run(self.work()?, |calls| async move {
             calls.backend.publish(request).await
         })
         .await
@@ -231,6 +231,15 @@ impl Calls {
             calls.backend.catalog().await
         })
         .await
+    }
+
+    /// Takes room for a call that changes something, or waits for a leader: a host
+    /// that is starting or stopping says of its tasks what is not so for long.
+    fn work(&self) -> Result<OwnedSemaphorePermit, Error> {
+        match self.readiness() {
+            Readiness::Ready => self.room(),
+            Readiness::NotReady(why) => Err(not_ready(&why)),
+        }
     }
 
     /// Takes room for a call.
@@ -260,13 +269,20 @@ impl Calls {
             let _room = room;
             asked.await
         });
-        asked.await.unwrap_or_else(|error| {
+        let answer = asked.await.unwrap_or_else(|error| {
             tracing::error!("a call broke off: {error}");
             Err(Error::new(
                 Code::Internal,
                 "the call broke off: the host's log says why",
             ))
-        })
+        });
+        match (answer, self.readiness()) {
+            // Its tasks are not there yet, or not any more.
+            (Err(error), Readiness::NotReady(why)) if error.code == Code::NotFound => {
+                Err(not_ready(&why))
+            }
+            (answer, _) => answer,
+        }
     }
 }
 
@@ -328,6 +344,11 @@ fn catalog_of(catalog: Option<v1::CatalogFiles>) -> Result<v1::CatalogFiles, Err
         )));
     }
     Ok(catalog)
+}
+
+fn not_ready(why: &str) -> Error {
+    let message = format!("the host is not ready: {why}; calling again is safe");
+    Error::new(Code::Unavailable, message)
 }
 
 fn invalid(message: impl Into<String>) -> Error {

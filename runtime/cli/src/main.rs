@@ -7,6 +7,8 @@
 mod append;
 mod catalogs;
 mod census;
+mod completions;
+mod connection;
 mod connector;
 mod error;
 mod explain;
@@ -14,14 +16,21 @@ mod migrate;
 mod options;
 mod output;
 mod progress;
+mod publish;
 mod read;
 mod run;
 mod schedule;
 mod schema;
 mod serve;
 mod signals;
+mod start;
+mod status;
+mod stop;
+mod sync_now;
 mod tasks;
+mod token;
 mod validate;
+mod watch;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -39,7 +48,9 @@ use tracing_subscriber::EnvFilter;
 Examples:
   tidegate validate flow.yaml
   tidegate run flow.yaml --input acmeCo/orders=orders.ndjson --until-caught-up
+  tidegate serve flow.yaml
   tidegate append acmeCo/orders orders.ndjson
+  tidegate sync-now --task acmeCo/shop --through head && ./analytics.py
   tidegate connector inspect materialize-sqlite"
 )]
 struct Cli {
@@ -69,10 +80,26 @@ enum Command {
     Append(append::Append),
     /// Prints the documents of a collection
     Read(read::Read),
-    /// Lists the tasks that have run, and how far they are
+    /// Lists the tasks, how far they are, and what holds them
     Tasks(tasks::Tasks),
+    /// Follows tasks of a host
+    Watch(watch::Watch),
+    /// Commits what a task has open, and returns when it can be queried
+    SyncNow(sync_now::SyncNow),
+    /// Has a host run a catalog in place of the one before
+    Publish(publish::Publish),
+    /// Starts a task of a host
+    Start(start::Start),
+    /// Stops a task of a host
+    Stop(stop::Stop),
+    /// Prints a token, or makes one
+    Token(token::Token),
     /// Works with connectors
     Connector(connector::Connector),
+    /// Prints completions for a shell
+    Completions(completions::Completions),
+    /// Calls of the API as they are
+    Raw(sync_now::Raw),
 }
 
 fn main() -> ExitCode {
@@ -91,7 +118,15 @@ fn main() -> ExitCode {
         Command::Append(append) => append.execute().map(done),
         Command::Read(read) => read.execute().map(done),
         Command::Tasks(tasks) => tasks.execute().map(done),
+        Command::Watch(watch) => watch.execute().map(done),
+        Command::SyncNow(sync_now) => sync_now.execute().map(done),
+        Command::Publish(publish) => publish.execute().map(done),
+        Command::Start(start) => start.execute().map(done),
+        Command::Stop(stop) => stop.execute().map(done),
+        Command::Token(token) => token.execute().map(done),
         Command::Connector(connector) => connector.execute().map(done),
+        Command::Completions(completions) => completions.execute().map(done),
+        Command::Raw(raw) => raw.execute().map(done),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{error}");

@@ -332,3 +332,33 @@ async fn head_is_get_without_the_answer() {
     let answer = send(&server, "HEAD", "/v1/tasks", b"").await;
     assert_eq!((answer.status, answer.body.len()), (200, 0));
 }
+
+#[tokio::test]
+async fn a_host_that_is_not_ready_is_called_again_instead_of_believed() {
+    let server = TestServer::start().await;
+    *server.host.readiness.lock().unwrap() = Readiness::NotReady("it is starting".to_owned());
+    let sync_now = "/v1/task-control/sync-now";
+    #[rustfmt::skip]
+    let cases: [(&str, &str, &[u8], u16); 7] = [
+        ("POST", sync_now, br#"{"task": "acmeCo/a"}"#, 503),
+        ("POST", sync_now, br#"{"task": "acmeCo/none"}"#, 503),
+        ("GET", "/v1/tasks/acmeCo/none", b"", 503),
+        ("GET", "/v1/tasks/acmeCo/a", b"", 200),
+        ("POST", "/v1/tasks/acmeCo/a:stop", b"", 503),
+        ("POST", "/v1/collections/acmeCo/orders:append", b"{}", 503),
+        ("GET", "/v1/tasks", b"", 200),
+    ];
+    for (method, path, body, status) in cases {
+        let answer = send(&server, method, path, body).await;
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        if status == 503 {
+            assert_eq!(answer.code(), "UNAVAILABLE");
+            assert!(
+                answer.text().contains("it is starting"),
+                "{}",
+                answer.text()
+            );
+        }
+    }
+    assert!(server.host.documents(COLLECTION).is_empty());
+}

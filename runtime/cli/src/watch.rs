@@ -1,0 +1,208 @@
+//! `tidegate watch`: tasks of a host, as they get on.
+//!
+//! ```text
+//! a stream for each task -> changes -> lines drawn anew each second (a terminal)
+//!      ^ again when lost                 or printed when they change
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use futures::StreamExt;
+use futures::stream::{self, LocalBoxStream, SelectAll};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tidegate_api::client::Client;
+use tidegate_api::v1::task::State;
+use tidegate_api::v1::watch_task_response::Response;
+use tidegate_api::{Error, to_json, v1};
+
+use crate::connection::{HostOption, block_on, refused};
+use crate::error::CliError;
+use crate::output::print;
+use crate::status;
+
+/// How often countdowns are drawn, and how long a lost stream is left alone.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Follows tasks: what they read and store, what holds them and for how long.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tidegate watch
+  tidegate watch --task acmeCo/shop --json | jq .result.task.heldBy
+
+It ends once every task that is watched is stopped or has failed: with exit code 0, or 1 if one has
+failed. A host that is restarted is waited for.")]
+pub struct Watch {
+    /// Watch only this task; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    task: Vec<String>,
+    /// Print each change, a line each
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostOption,
+}
+
+impl Watch {
+    pub fn execute(self) -> Result<(), CliError> {
+        block_on(self.run())
+    }
+
+    async fn run(&self) -> Result<(), CliError> {
+        let names = match self.task.as_slice() {
+            [] => self.list().await?,
+            names => names.to_vec(),
+        };
+        let mut view = View::new(self.json);
+        let mut changes: SelectAll<_> = names.iter().map(|name| self.follow(name)).collect();
+        let mut draw = tokio::time::interval(SECOND);
+        let mut failed = Vec::new();
+        loop {
+            tokio::select! {
+                change = changes.next() => match change {
+                    None => break,
+                    Some(Err(error)) => return Err(refused(error)),
+                    Some(Ok(task)) => {
+                        view.show(&task)?;
+                        if task.state() == State::Failed {
+                            failed.push(task.name);
+                        }
+                    }
+                },
+                _ = draw.tick() => view.draw(),
+            }
+        }
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(CliError::user(format!("failed: {}", failed.join(", ")))),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<String>, CliError> {
+        let list =
+            async |client: Client| client.tasks().list(v1::ListTasksRequest::default()).await;
+        let listed = self.host.call(list).await.map_err(refused)?.into_inner();
+        if listed.tasks.is_empty() {
+            return Err(
+                CliError::usage("the host has no task that could be watched")
+                    .hint("`tidegate publish flow.yaml` publishes some"),
+            );
+        }
+        Ok(listed.tasks.into_iter().map(|task| task.name).collect())
+    }
+
+    /// Follows a task until it is over, with another stream when one is lost.
+    fn follow<'a>(&'a self, name: &str) -> LocalBoxStream<'a, Result<v1::Task, Error>> {
+        let state = Some((
+            name.to_owned(),
+            None::<tonic::Streaming<v1::WatchTaskResponse>>,
+        ));
+        stream::unfold(state, async move |state| {
+            let (name, mut watched) = state?;
+            loop {
+                let message = match &mut watched {
+                    Some(open) => open.message().await.map_err(Error::from),
+                    None => match self.open(&name).await {
+                        Ok(open) => {
+                            watched = Some(open);
+                            continue;
+                        }
+                        Err(error) => return Some((Err(error), None)),
+                    },
+                };
+                match message.map(|message| message.map(|it| it.response)) {
+                    Ok(Some(Some(Response::Task(task)))) => {
+                        let over = matches!(task.state(), State::Stopped | State::Failed);
+                        return Some((Ok(task), (!over).then_some((name, watched))));
+                    }
+                    Ok(Some(_)) => {}
+                    // The last word of a stream is a task that is over.
+                    Ok(None) => watched = None,
+                    Err(error) if error.is_retryable() => {
+                        watched = None;
+                        tokio::time::sleep(SECOND).await;
+                    }
+                    Err(error) => return Some((Err(error), None)),
+                }
+            }
+        })
+        .boxed_local()
+    }
+
+    async fn open(&self, name: &str) -> Result<tonic::Streaming<v1::WatchTaskResponse>, Error> {
+        let watch = async |client: Client| {
+            let request = v1::WatchTaskRequest {
+                task: name.to_owned(),
+            };
+            client.tasks().watch(request).await
+        };
+        Ok(self.host.call(watch).await?.into_inner())
+    }
+}
+
+/// Where changes are shown.
+enum View {
+    Json,
+    /// The last line of each task, so that none is printed twice.
+    Lines(BTreeMap<String, String>),
+    Terminal {
+        bars: MultiProgress,
+        tasks: BTreeMap<String, (v1::Task, ProgressBar)>,
+    },
+}
+
+impl View {
+    fn new(json: bool) -> View {
+        match (json, io::stdout().is_terminal()) {
+            (true, _) => View::Json,
+            (false, false) => View::Lines(BTreeMap::new()),
+            (false, true) => View::Terminal {
+                bars: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
+                tasks: BTreeMap::new(),
+            },
+        }
+    }
+
+    fn show(&mut self, task: &v1::Task) -> Result<(), CliError> {
+        match self {
+            View::Json => {
+                let line = String::from_utf8_lossy(&to_json(task)).into_owned();
+                return print(format_args!("{{\"result\":{{\"task\":{line}}}}}\n"));
+            }
+            View::Lines(last) => {
+                let line = status::line(task, SystemTime::now());
+                if last.get(&task.name) != Some(&line) {
+                    print(format_args!("{line}\n"))?;
+                    last.insert(task.name.clone(), line);
+                }
+            }
+            View::Terminal { bars, tasks } => {
+                let new = || bars.add(ProgressBar::new(0).with_style(style()));
+                let entry = tasks.entry(task.name.clone());
+                let (shown, bar) = entry.or_insert_with(|| (task.clone(), new()));
+                shown.clone_from(task);
+                bar.set_message(status::line(task, SystemTime::now()));
+                if matches!(task.state(), State::Stopped | State::Failed) {
+                    bar.abandon();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts down what is held.
+    fn draw(&self) {
+        if let View::Terminal { tasks, .. } = self {
+            for (task, bar) in tasks.values().filter(|(_, bar)| !bar.is_finished()) {
+                bar.set_message(status::line(task, SystemTime::now()));
+            }
+        }
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{wide_msg}").expect("the template is constant")
+}
