@@ -87,9 +87,9 @@ impl Catalog {
     }
 
     /// Makes of a catalog without errors what another one is compared with.
-    pub(crate) fn into_live(self) -> Result<Live, Catalog> {
+    pub(crate) fn into_live(self) -> Result<Live, Box<Catalog>> {
         let Some(built) = &self.built else {
-            return Err(self);
+            return Err(Box::new(self));
         };
         let tasks = built.catalog.tasks.iter();
         Ok(Live {

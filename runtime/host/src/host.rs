@@ -372,7 +372,7 @@ pub fn validate(
             let live = build(&[live.to_owned()], Live::default());
             match live.into_live() {
                 Ok(live) => live,
-                Err(live) => return Ok(Validated::LiveHasErrors(live)),
+                Err(live) => return Ok(Validated::LiveHasErrors(*live)),
             }
         }
     };
