@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tidegate_validator::Code;
+
 use crate::error::CliError;
 
 /// What the last part of a catalog's name is...
@@ -38,6 +40,14 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         }
     }
     Ok(found)
+}
+
+/// Returns whether what breaks the rule keeps a part of a catalog from being read.
+pub fn unreadable(code: Code) -> bool {
+    matches!(
+        code,
+        Code::FileUnreadable | Code::Syntax | Code::TooLarge | Code::OldSyntax
+    )
 }
 
 fn walk(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CliError> {

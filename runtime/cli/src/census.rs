@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use tidegate_validator::{Answers, Pacer, Summary, census, finish, load, tally};
+use tidegate_validator::{Answers, Pacer, census, finish, load, tally};
 
 use crate::catalogs;
 use crate::error::CliError;
@@ -41,7 +41,7 @@ impl Census {
             let draft = load(std::slice::from_ref(root), &|path| fs::read(path));
             let answers = Answers::default();
             let (_, diagnostics) = finish(&draft, &answers);
-            faulty += usize::from(Summary::of(&diagnostics).errors > 0);
+            faulty += usize::from(diagnostics.iter().any(|it| catalogs::unreadable(it.code)));
             for pacer in census(&draft, &answers) {
                 pacers.insert((pacer.file.clone(), pacer.line, pacer.task.clone()), pacer);
             }
@@ -55,13 +55,12 @@ impl Census {
             }
         }
         if faulty > 0 {
-            let catalogs = if faulty == 1 {
-                "one catalog has"
-            } else {
-                &format!("{faulty} catalogs have")
+            let catalogs = match faulty {
+                1 => "one catalog".to_owned(),
+                count => format!("{count} catalogs"),
             };
             eprintln!(
-                "{catalogs} errors, and what cannot be read is not counted; `tidegate validate` says more"
+                "parts of {catalogs} cannot be read and are not counted; `tidegate validate` says why"
             );
         }
         Ok(())

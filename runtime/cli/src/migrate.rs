@@ -17,6 +17,7 @@ use tidegate_validator::{
     Answers, Draft, Migration, Rewritten, Severity, diagnostic, finish, load, migrate,
 };
 
+use crate::catalogs;
 use crate::error::CliError;
 use crate::output::print;
 
@@ -125,14 +126,8 @@ fn errors(draft: &Draft) -> usize {
 
 /// Returns what keeps files from being read.
 fn unreadable(draft: &Draft) -> String {
-    use tidegate_validator::Code;
     let (_, mut diagnostics) = finish(draft, &Answers::default());
-    diagnostics.retain(|it| {
-        matches!(
-            it.code,
-            Code::FileUnreadable | Code::Syntax | Code::TooLarge | Code::OldSyntax
-        )
-    });
+    diagnostics.retain(|it| catalogs::unreadable(it.code));
     match diagnostics.is_empty() {
         true => String::new(),
         false => diagnostic::human(&diagnostics, draft.sources(), false),

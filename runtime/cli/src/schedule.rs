@@ -13,6 +13,7 @@ use tidegate_validator::{
     Answers, Code, Draft, TaskSchedule, diagnostic, finish, load, load_schedule,
 };
 
+use crate::catalogs;
 use crate::error::CliError;
 use crate::output::{Format, print, print_json};
 
@@ -192,9 +193,7 @@ impl Explain {
                 return Ok(None);
             }
             None => {
-                complain(&draft, |code| {
-                    matches!(code, Code::FileUnreadable | Code::Syntax | Code::TooLarge)
-                });
+                complain(&draft, catalogs::unreadable);
                 let error = CliError::usage(match &self.task {
                     Some(name) => format!("the catalog has no materialization {name}"),
                     None => "the catalog has no materializations".to_owned(),
