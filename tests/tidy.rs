@@ -55,8 +55,7 @@ const TOP_LEVEL: &[&str] = &[
 
 /// Which of our crates each crate may use, developing included.
 const MAY_USE: &[(&str, &[&str])] = &[
-    // Itself: its tests need the schemas, which its users do without.
-    ("tidegate-wit", &["tidegate-wit"]),
+    ("tidegate-wit", &[]),
     ("tidegate-schedule", &[]),
     (
         "tidegate-boilerplate",

@@ -312,7 +312,7 @@ fn calls_that_cannot_be_kept_fail_with_a_hint() {
     let unknown = workspace.on_data(&["sync-now", "--task", "acmeCo/nothing"]);
     unknown
         .finish()
-        .ended_with(1)
+        .ended_with(2)
         .says(&["acmeCo/nothing", "tidegate tasks"]);
     append(&workspace, "orders.ndjson", &numbered(0, 1));
     let late = [
@@ -330,7 +330,7 @@ fn calls_that_cannot_be_kept_fail_with_a_hint() {
     stop_it.finish();
     let stopped = workspace.on_data(&["sync-now", "--task", TASK]).finish();
     stopped
-        .ended_with(1)
+        .ended_with(2)
         .says(&["tidegate start --task acmeCo/foo/materialize-bar"]);
     drop(host);
 }

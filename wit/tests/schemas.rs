@@ -1,6 +1,6 @@
 //! The published JSON schemas are those of the Rust types.
 //!
-//! After a change of a message: `UPDATE_SCHEMAS=1 cargo test -p tidegate-wit`,
+//! After a change of a message: `UPDATE_SCHEMAS=1 cargo test -p tidegate-wit --features schemas`,
 //! and read the difference.
 #![cfg(feature = "schemas")]
 

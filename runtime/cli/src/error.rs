@@ -6,9 +6,8 @@ use std::process::ExitCode;
 /// An error that somebody can mend, with what to do about it: a catalog, an
 /// input, a destination, a full disk. Exit code 1.
 ///
-/// What the command line itself gets wrong, clap reports, with exit code 2, as
-/// do we for a name that there is not; a
-/// defect of tidegate panics, with exit code 101.
+/// What the command line itself gets wrong, clap reports, with exit code 2, as do
+/// we for a name that there is not; a defect of tidegate panics, with exit code 101.
 #[derive(Debug)]
 pub struct CliError {
     error: anyhow::Error,
