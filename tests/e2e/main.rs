@@ -4,6 +4,7 @@
 //! level is tested beside the code.
 
 mod catalogs;
+mod client;
 mod commands;
 mod disk;
 mod faults;

@@ -139,6 +139,8 @@ impl Workspace {
             "TIDEGATE_LOG",
             "TIDEGATE_URL",
             "TIDEGATE_TOKEN",
+            "TIDEGATE_CERTIFICATE",
+            "TIDEGATE_KEYS",
         ] {
             command.env_remove(variable);
         }

@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::options::DataDirOption;
 
 /// How long a host that is starting, stopping or being restarted is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -152,9 +152,9 @@ pub fn refused(error: Error) -> CliError {
         Code::NotFound => CliError::usage(error),
         Code::Unauthenticated => CliError::user(error)
             .hint("--token, TIDEGATE_TOKEN or the data directory has the token that is shown"),
-        Code::Unavailable => CliError::user(error).hint(
-            "is the host running? `tidegate serve` starts one; --timeout says how long to wait",
-        ),
+        Code::Unavailable => {
+            CliError::user(error).hint("is the host running? `tidegate serve` starts one")
+        }
         _ => CliError::user(error),
     }
 }

@@ -25,11 +25,6 @@ impl DataDirOption {
     pub fn create(&self) -> Result<DataDir, CliError> {
         Ok(DataDir::create(&self.data_dir)?)
     }
-
-    /// Takes the directory's lock.
-    pub fn open(&self) -> Result<DataDir, CliError> {
-        Ok(DataDir::open(&self.data_dir)?)
-    }
 }
 
 /// Where connectors are looked up.

@@ -6,7 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -20,7 +20,6 @@ use tidegate_api::{Error, to_json, v1};
 
 use crate::connection::{HostOption, block_on, refused};
 use crate::error::CliError;
-use crate::output::print;
 use crate::status;
 
 /// How often countdowns are drawn, and how long a lost stream is left alone.
@@ -34,7 +33,7 @@ Examples:
   tidegate watch --task acmeCo/shop --json | jq .result.task.heldBy
 
 It ends once every task that is watched is stopped or has failed: with exit code 0, or 1 if one has
-failed. A host that is restarted is waited for.")]
+failed. A host that dies is waited for.")]
 pub struct Watch {
     /// Watch only this task; may be given more than once
     #[arg(long, value_name = "NAME")]
@@ -66,7 +65,11 @@ impl Watch {
                     None => break,
                     Some(Err(error)) => return Err(refused(error)),
                     Some(Ok(task)) => {
-                        view.show(&task)?;
+                        match view.show(&task) {
+                            // `tidegate watch | head` has seen enough.
+                            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                            shown => shown?,
+                        }
                         if task.state() == State::Failed {
                             failed.push(task.name);
                         }
@@ -96,38 +99,15 @@ impl Watch {
 
     /// Follows a task until it is over, with another stream when one is lost.
     fn follow<'a>(&'a self, name: &str) -> LocalBoxStream<'a, Result<v1::Task, Error>> {
-        let state = Some((
-            name.to_owned(),
-            None::<tonic::Streaming<v1::WatchTaskResponse>>,
-        ));
-        stream::unfold(state, async move |state| {
-            let (name, mut watched) = state?;
-            loop {
-                let message = match &mut watched {
-                    Some(open) => open.message().await.map_err(Error::from),
-                    None => match self.open(&name).await {
-                        Ok(open) => {
-                            watched = Some(open);
-                            continue;
-                        }
-                        Err(error) => return Some((Err(error), None)),
-                    },
-                };
-                match message.map(|message| message.map(|it| it.response)) {
-                    Ok(Some(Some(Response::Task(task)))) => {
-                        let over = matches!(task.state(), State::Stopped | State::Failed);
-                        return Some((Ok(task), (!over).then_some((name, watched))));
-                    }
-                    Ok(Some(_)) => {}
-                    // The last word of a stream is a task that is over.
-                    Ok(None) => watched = None,
-                    Err(error) if error.is_retryable() => {
-                        watched = None;
-                        tokio::time::sleep(SECOND).await;
-                    }
-                    Err(error) => return Some((Err(error), None)),
-                }
-            }
+        let followed = Followed {
+            watch: self,
+            name: name.to_owned(),
+            open: None,
+            reached: false,
+        };
+        stream::unfold(Some(followed), async |followed| match followed {
+            Some(followed) => followed.next().await,
+            None => None,
         })
         .boxed_local()
     }
@@ -140,6 +120,52 @@ impl Watch {
             client.tasks().watch(request).await
         };
         Ok(self.host.call(watch).await?.into_inner())
+    }
+}
+
+/// A task that is followed.
+struct Followed<'a> {
+    watch: &'a Watch,
+    name: String,
+    open: Option<tonic::Streaming<v1::WatchTaskResponse>>,
+    /// Whether the host was ever reached: one that was comes back.
+    reached: bool,
+}
+
+impl<'a> Followed<'a> {
+    /// Returns how the task stands next, and what to go on with: nothing after a
+    /// task that is over, and after an error.
+    async fn next(mut self) -> Option<(Result<v1::Task, Error>, Option<Followed<'a>>)> {
+        loop {
+            match self.message().await {
+                Ok(Some(Response::Task(task))) => {
+                    let over = matches!(task.state(), State::Stopped | State::Failed);
+                    return Some((Ok(task), (!over).then_some(self)));
+                }
+                Ok(_) => {}
+                Err(error) if error.is_retryable() && self.reached => {
+                    self.open = None;
+                    tokio::time::sleep(SECOND).await;
+                }
+                Err(error) => return Some((Err(error), None)),
+            }
+        }
+    }
+
+    async fn message(&mut self) -> Result<Option<Response>, Error> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            closed => {
+                let opened = self.watch.open(&self.name).await?;
+                self.reached = true;
+                closed.insert(opened)
+            }
+        };
+        let message = open.message().await?;
+        if message.is_none() {
+            self.open = None;
+        }
+        Ok(message.and_then(|message| message.response))
     }
 }
 
@@ -166,16 +192,16 @@ impl View {
         }
     }
 
-    fn show(&mut self, task: &v1::Task) -> Result<(), CliError> {
+    fn show(&mut self, task: &v1::Task) -> io::Result<()> {
         match self {
             View::Json => {
                 let line = String::from_utf8_lossy(&to_json(task)).into_owned();
-                return print(format_args!("{{\"result\":{{\"task\":{line}}}}}\n"));
+                writeln!(io::stdout(), "{{\"result\":{{\"task\":{line}}}}}")?;
             }
             View::Lines(last) => {
                 let line = status::line(task, SystemTime::now());
                 if last.get(&task.name) != Some(&line) {
-                    print(format_args!("{line}\n"))?;
+                    writeln!(io::stdout(), "{line}")?;
                     last.insert(task.name.clone(), line);
                 }
             }
