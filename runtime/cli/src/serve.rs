@@ -116,17 +116,14 @@ impl Serve {
 
     /// Publishes the catalog that is named, or the one of before again.
     async fn publish(&self, registry: &Registry) -> Result<(), CliError> {
-        let files = match self.catalog.as_slice() {
-            [] => match registry.published().await? {
-                Some(published) => published.catalog,
-                None => {
-                    eprintln!("no catalog yet: `tidegate publish flow.yaml` publishes one");
-                    return Ok(());
-                }
-            },
-            roots => CatalogFiles::read(roots)?,
+        let publication = match self.catalog.as_slice() {
+            [] => registry.resume().await?,
+            roots => Some(registry.publish(&CatalogFiles::read(roots)?, false).await?),
         };
-        let publication = registry.publish(&files, false).await?;
+        let Some(publication) = publication else {
+            eprintln!("no catalog yet: `tidegate publish flow.yaml` publishes one");
+            return Ok(());
+        };
         eprint!("{}", publication.catalog.report(io::stderr().is_terminal()));
         match publication.catalog.built {
             Some(_) => Ok(()),

@@ -16,7 +16,6 @@ use tidegate_validator::{
 };
 use tidegate_wit::message::{Spec, SpecResponse, ValidateRequest, ValidateResponse};
 
-use crate::clock::wall_micros;
 use crate::connectors::Connectors;
 use crate::sandbox::{self, Component, Fault, FaultKind, Limits, SessionConfig};
 
@@ -46,7 +45,7 @@ pub struct Built {
 impl Catalog {
     /// Builds a catalog that was loaded, against what runs now.
     pub async fn build(draft: Draft, connectors: &Connectors, live: Live) -> Catalog {
-        let mut draft = draft.with_live(live.specs).as_of(wall_micros() / 1_000);
+        let mut draft = draft.with_live(live.specs);
         if let Some(written) = live.written {
             draft = draft.with_written_live(written);
         }

@@ -8,14 +8,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidegate_validator::load;
+use tidegate_validator::{Draft, load};
 
 use tokio::task::JoinHandle;
 
 use crate::append::{self, AppendError, Appended};
 use crate::backend::HostBackend;
 use crate::catalog::{Built, Catalog, Live};
-use crate::clock::SystemClock;
+use crate::clock::{SystemClock, wall_micros};
 use crate::collection::{Collection, CollectionError, check_any};
 use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
 use crate::data_dir::DataDir;
@@ -283,11 +283,17 @@ pub fn inspect(component: &str, directories: &[PathBuf]) -> Result<Inspection, H
     })
 }
 
+/// Has a cron whose years are over refused. Only those who write a catalog are
+/// told: what runs already goes on without a hold, also when the host starts anew.
+pub(crate) fn as_of_now(draft: Draft) -> Draft {
+    draft.as_of(wall_micros() / 1_000)
+}
+
 /// Builds a catalog without a data directory: nothing is written.
 pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?;
-    let draft = load(roots, &|path| std::fs::read(path));
+    let draft = as_of_now(load(roots, &|path| std::fs::read(path)));
     Ok(runtimes
         .data()
         .block_on(Catalog::build(draft, &connectors, Live::default())))
@@ -312,7 +318,7 @@ pub fn validate(
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
     let connectors = Connectors::new(directories, None)?.missing(Missing::Skipped);
     let build = |roots: &[PathBuf], live| {
-        let draft = load(roots, &|path| std::fs::read(path));
+        let draft = as_of_now(load(roots, &|path| std::fs::read(path)));
         let building = Catalog::build(draft, &connectors, live);
         runtimes.data().block_on(building)
     };

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use futures::future::join_all;
+use tidegate_validator::Draft;
 use tokio::sync::watch;
 
 use crate::catalog::Catalog;
 use crate::clock::wall_micros;
 use crate::connectors::Connectors;
-use crate::host::HostError;
+use crate::host::{HostError, as_of_now};
 use crate::leader::{
     Records, SyncNowCall, SyncNowError, TaskConfig, TaskHandle, TaskState, TaskView, Through,
 };
@@ -109,7 +110,11 @@ impl Registry {
 
     /// Builds a catalog as publishing would, and changes nothing.
     pub async fn validate(&self, files: &CatalogFiles) -> Result<Catalog, HostError> {
-        self.platform.build(files.load(), &self.connectors).await
+        self.build(as_of_now(files.load())).await
+    }
+
+    async fn build(&self, draft: Draft) -> Result<Catalog, HostError> {
+        self.platform.build(draft, &self.connectors).await
     }
 
     /// Returns what was published last.
@@ -125,7 +130,28 @@ impl Registry {
         dry_run: bool,
     ) -> Result<Publication, HostError> {
         let _turn = self.turn.lock().await;
-        let mut catalog = self.validate(files).await?;
+        let catalog = self.validate(files).await?;
+        self.apply(files, catalog, dry_run).await
+    }
+
+    /// Runs what was published last, as a host does that starts; nothing if
+    /// nothing was.
+    pub async fn resume(&self) -> Result<Option<Publication>, HostError> {
+        let _turn = self.turn.lock().await;
+        let Some(published) = self.published().await? else {
+            return Ok(None);
+        };
+        let files = published.catalog;
+        let catalog = self.build(files.load()).await?;
+        self.apply(&files, catalog, false).await.map(Some)
+    }
+
+    async fn apply(
+        &self,
+        files: &CatalogFiles,
+        mut catalog: Catalog,
+        dry_run: bool,
+    ) -> Result<Publication, HostError> {
         let Some(built) = catalog.built.take() else {
             return Ok(Publication {
                 catalog,
@@ -149,11 +175,14 @@ impl Registry {
             catalog.built = Some(built);
             return Ok(Publication { catalog, changes });
         }
-        let published = Published {
-            catalog: files.clone(),
-            at_micros: wall_micros(),
-        };
-        published.put(&*self.platform.store).await?;
+        let before = self.published().await?;
+        if before.is_none_or(|before| before.catalog != *files) {
+            let published = Published {
+                catalog: files.clone(),
+                at_micros: wall_micros(),
+            };
+            published.put(&*self.platform.store).await?;
+        }
         self.platform.keep_collections(&built).await?;
 
         self.remove_all_but(&configs).await;

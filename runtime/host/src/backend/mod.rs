@@ -15,6 +15,7 @@ use tidegate_api::{Backend, Code, Error, Readiness, SyncNow, async_trait, v1};
 use tokio::sync::watch;
 
 use self::appends::Appends;
+use crate::collection::Collection;
 use crate::input::with_causes;
 use crate::leader::{SyncNowAnswer, TaskView, Through};
 use crate::platform::Platform;
@@ -138,12 +139,21 @@ impl Backend for HostBackend {
         &self,
         request: v1::ReadRequest,
     ) -> Result<BoxStream<'static, Result<v1::ReadResponse, Error>>, Error> {
-        let journals = &self.platform.journals;
-        let known = journals.list().await.map_err(|error| internal(&error))?;
-        if !known.contains(&request.collection) {
-            return Err(Error::unknown_collection(&request.collection));
+        let (journals, name) = (&self.platform.journals, &request.collection);
+        let mut known = journals
+            .list()
+            .await
+            .map_err(|error| internal(&error))?
+            .contains(name);
+        if !known {
+            // One of the catalog that nothing was appended to is empty.
+            let kept = Collection::get(&*self.platform.store, name).await;
+            known = kept.map_err(|error| internal(&error))?.is_some();
         }
-        let journal = journals.open(&request.collection).await;
+        if !known {
+            return Err(Error::unknown_collection(name));
+        }
+        let journal = journals.open(name).await;
         let journal = journal.map_err(|error| internal(&error))?;
         let end = *journal.ends().borrow();
         let upper = match request.limit {
