@@ -1,5 +1,7 @@
 //! What a sync-now call costs, beside the bare commit of the same rows.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -65,8 +67,8 @@ pub fn run() -> anyhow::Result<Value> {
         }));
     }
     let idle = idle_calls(&api)?;
-    let waiters = waiters(&mut host, &api, &mut next)?;
     drop(host);
+    let waiters = waiters()?;
     Ok(json!({ "held": held, "idle": idle, "waiters": waiters, "wakes": wakes()? }))
 }
 
@@ -151,10 +153,12 @@ fn idle_calls(api: &Api) -> anyhow::Result<Value> {
     Ok(json!({ "p50Seconds": seconds(p50), "p99Seconds": seconds(p99) }))
 }
 
-fn waiters(host: &mut Host, api: &Api, next: &mut usize) -> anyhow::Result<Value> {
+fn waiters() -> anyhow::Result<Value> {
+    let workspace = Workspace::with(&catalog(1));
+    let (mut host, api) = serve(&workspace)?;
+    hold(&mut host, &api, &mut 0, 1)?;
     let peak = |host: &Host| host.peak_memory_kib().context("the host runs");
-    let before = peak(host)?;
-    hold(host, api, next, 1)?;
+    let before = peak(&host)?;
     let called = Instant::now();
     let ends: Vec<anyhow::Result<Duration>> = thread::scope(|scope| {
         let callers: Vec<_> = (0..WAITERS)
@@ -173,7 +177,7 @@ fn waiters(host: &mut Host, api: &Api, next: &mut usize) -> anyhow::Result<Value
     });
     let ends: Vec<Duration> = ends.into_iter().collect::<anyhow::Result<_>>()?;
     let last = ends.iter().max().context("there are callers")?;
-    let memory = peak(host)? - before;
+    let memory = peak(&host)? - before;
     println!("{WAITERS} callers: the last one returned after {last:.1?}, {memory} KiB more");
     Ok(json!({ "callers": WAITERS, "seconds": seconds(*last), "memoryKib": memory }))
 }
@@ -190,22 +194,30 @@ fn wakes() -> anyhow::Result<Value> {
     });
     let before = switches(host.id())?;
     ensure!(!host.ends_within(WATCHED), "the host ended");
-    let wakes = switches(host.id())? - before;
+    let wakes: u64 = switches(host.id())?
+        .iter()
+        .map(|(thread, switches)| switches - before.get(thread).unwrap_or(&0))
+        .sum();
     let a_task = wakes as f64 / WATCHED.as_secs_f64() / TASKS as f64;
     let memory = peak_memory_kib(format!("/proc/{}/status", host.id())).unwrap_or_default();
     println!("{TASKS} held tasks: {a_task:.3} wakes a second each, {memory} KiB in all");
     Ok(json!({ "tasks": TASKS, "wakesASecondEach": round(a_task, 1_000.0), "memoryKib": memory }))
 }
 
-/// Returns how often the threads of a process went to sleep by themselves.
-fn switches(id: u32) -> anyhow::Result<u64> {
-    let mut switches = 0;
+/// Returns how often each thread of a process went to sleep by itself.
+fn switches(id: u32) -> anyhow::Result<BTreeMap<OsString, u64>> {
+    let mut switches = BTreeMap::new();
     for thread in fs::read_dir(format!("/proc/{id}/task"))? {
-        let status = fs::read_to_string(thread?.path().join("status"))?;
+        let thread = thread?;
+        // One that ends meanwhile does not wake any more.
+        let Ok(status) = fs::read_to_string(thread.path().join("status")) else {
+            continue;
+        };
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        switches += line.context("the kernel counts")?.trim().parse::<u64>()?;
+        let count = line.context("the kernel counts")?.trim().parse()?;
+        switches.insert(thread.file_name(), count);
     }
     Ok(switches)
 }
