@@ -185,10 +185,37 @@ fn a_connectors_own_delay_ends_with_a_call() {
     stop(host);
 }
 
+/// The same connector does not pace where a sync schedule does.
+#[test]
+fn a_connector_does_not_pace_a_task_that_has_a_schedule() {
+    let task = Task::new("materialize-faulty", json!({ "path": "bar.db" }))
+        .table(ORDERS, "orders")
+        .field("syncSchedule", json!({ "baseInterval": "1s" }));
+    let workspace = Workspace::with(&catalog(task));
+    let (mut host, api) = serve(&workspace);
+    for commit in 0..6 {
+        append(&workspace, "orders.ndjson", &numbered(commit, 1));
+        let committed = (commit + 1).to_string();
+        host.wait_until("the schedule has committed", RUN_MAX, || {
+            let task = api.task(TASK);
+            assert_ne!(task["heldBy"], "CONNECTOR", "{task}");
+            task["transactionsTotal"] == *committed
+                && task.pointer("/status/tailPhase") == Some(&"DONE".into())
+        });
+    }
+    assert_eq!(count(&workspace), "6");
+    stop(host);
+}
+
 /// C07: a changed catalog ends a hold within seconds; nothing is lost or doubled.
 #[test]
 fn c07_a_changed_schedule_ends_the_hold_of_the_old_one() {
     let task = || Task::sqlite("bar.db").table(ORDERS, "orders");
+    let other = || {
+        let other = Task::sqlite("other.db").table(ORDERS, "orders");
+        other.field("syncSchedule", schedule())
+    };
+    let catalog = |task| catalog(task).task("acmeCo/other", other());
     let held = catalog(task().field("syncSchedule", schedule()));
     let workspace = Workspace::with(&held);
     let (mut host, api) = serve(&workspace);
@@ -219,6 +246,12 @@ fn c07_a_changed_schedule_ends_the_hold_of_the_old_one() {
     host.wait_until("the new catalog holds nothing", RUN_MAX, || {
         count(&workspace) == "20"
     });
+    let other = api.task("acmeCo/other");
+    assert_eq!(
+        other["heldBy"], "SYNC_SCHEDULE",
+        "it did not change: {other}"
+    );
+    assert_eq!(other.get("transactionsTotal"), None, "{other}");
     stop(host);
 }
 
