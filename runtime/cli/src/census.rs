@@ -33,6 +33,10 @@ pub struct Census {
 
 impl Census {
     pub fn execute(self) -> Result<(), CliError> {
+        if let Some(missing) = self.directories.iter().find(|path| !path.exists()) {
+            let message = format!("there is no {}", missing.display());
+            return Err(CliError::usage(message));
+        }
         let roots = catalogs::find(&self.directories)?;
         // A task that two catalogs import is one task.
         let mut pacers = BTreeMap::new();
