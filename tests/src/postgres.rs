@@ -6,7 +6,8 @@
 //!
 //! The server keeps its default settings, so what is committed is on disk, and lets
 //! in nobody without a password (SCRAM). It does not run as root, so root starts it
-//! as the user `postgres`.
+//! as the user `postgres`. It ends with the thread that started it, even if that is
+//! killed.
 
 use std::env;
 use std::fs;
@@ -57,8 +58,16 @@ impl Server {
         fs::write(&password, PASSWORD).expect("a file can be written");
         give_away(dir.path());
         let mut initdb = program("initdb");
-        initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]);
-        initdb.arg(format!("--username={USER}")).arg("--pwfile").arg(&password);
+        initdb.args([
+            "--auth=scram-sha-256",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+        ]);
+        initdb
+            .arg(format!("--username={USER}"))
+            .arg("--pwfile")
+            .arg(&password);
         let made = initdb.arg("-D").arg(dir.path().join("data")).output();
         let made = made.expect("initdb can be run");
         assert!(
@@ -118,10 +127,19 @@ impl Server {
     /// Returns a `psql` that is connected to it, to be given statements.
     pub fn psql(&self) -> Command {
         let mut psql = Command::new("psql");
-        psql.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"])
-            .args(["-p", &self.port.to_string(), "-U", USER, DATABASE])
-            .env("PGPASSWORD", PASSWORD)
-            .env("PGSSLMODE", "prefer");
+        psql.args([
+            "-X",
+            "-A",
+            "-t",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            "127.0.0.1",
+        ])
+        .args(["-p", &self.port.to_string(), "-U", USER, DATABASE])
+        .env("PGPASSWORD", PASSWORD)
+        .env("PGSSLMODE", "prefer");
         psql
     }
 
@@ -166,7 +184,13 @@ impl Drop for Server {
 fn spawn(dir: &Path, port: u16, settings: &[&str]) -> (Child, Receiver<String>) {
     let mut postgres = program("postgres");
     postgres.arg("-D").arg(dir.join("data"));
-    postgres.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-k"]);
+    postgres.args([
+        "-p",
+        &port.to_string(),
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-k",
+    ]);
     postgres.arg(dir);
     for setting in settings {
         postgres.args(["-c", setting]);
@@ -187,15 +211,12 @@ fn spawn(dir: &Path, port: u16, settings: &[&str]) -> (Child, Receiver<String>) 
 /// Returns one of the server's programs, to be run as somebody who is not root.
 fn program(name: &str) -> Command {
     let path = find(name);
-    let mut command = if is_root() {
-        let mut command = Command::new("setpriv");
+    let mut command = Command::new("setpriv");
+    command.arg("--pdeathsig=INT");
+    if is_root() {
         command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
-        command.arg(path);
-        command
-    } else {
-        Command::new(path)
-    };
-    command.current_dir("/");
+    }
+    command.arg(path).current_dir("/");
     command.env("LC_ALL", "C.UTF-8");
     command
 }
@@ -223,8 +244,15 @@ fn is_root() -> bool {
 /// Makes a directory the server's, if the server is not run by us.
 pub fn give_away(path: &Path) {
     if is_root() {
-        let given = Command::new("chown").args(["-R", "postgres:"]).arg(path).status();
-        assert!(given.is_ok_and(|it| it.success()), "chown {}", path.display());
+        let given = Command::new("chown")
+            .args(["-R", "postgres:"])
+            .arg(path)
+            .status();
+        assert!(
+            given.is_ok_and(|it| it.success()),
+            "chown {}",
+            path.display()
+        );
     }
 }
 
