@@ -9,6 +9,7 @@ mod disk;
 mod faults;
 mod follow;
 mod kill;
+mod postgres;
 mod quickstart;
 mod refusals;
 mod reports;
