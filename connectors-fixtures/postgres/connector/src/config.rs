@@ -85,6 +85,16 @@ impl Config {
     ///
     /// If it is not one, or something in it cannot be meant.
     pub fn read(config: &Value) -> Result<Self, ConnectorError> {
+        // The general error would repeat the value.
+        if config
+            .get("password")
+            .is_some_and(|it| !it.is_string() && !it.is_null())
+        {
+            return Err(
+                ConnectorError::config("the password is not text: write it in quotes")
+                    .of_field("password"),
+            );
+        }
         let config = Self::deserialize(config).map_err(|error| {
             ConnectorError::config(format!("the endpoint configuration is wrong: {error}"))
         })?;
@@ -281,6 +291,7 @@ mod tests {
                 config(&[("address", json!("postgres://u:hunter2@db/d"))]),
                 "password",
             ),
+            (config(&[("password", json!(5_318_008))]), "in quotes"),
             (config(&[("user", json!(""))]), "user \"\" names nothing"),
             (config(&[("database", json!("a\0"))]), "names nothing"),
             (config(&[("schema", json!(long))]), "63 bytes"),
@@ -295,7 +306,9 @@ mod tests {
                 panic!("{want}: {config} was read");
             };
             assert!(error.message.contains(want), "{config}: {error}");
-            assert!(!error.message.contains("hunter2"), "{error}");
+            for secret in ["hunter2", "5318008"] {
+                assert!(!error.message.contains(secret), "{error}");
+            }
         }
         let cases = [
             (json!({}), "missing field `table`"),
