@@ -26,6 +26,9 @@ const KILLS: usize = 30;
 /// How often the server ends our sessions.
 const TERMINATIONS: usize = 40;
 
+/// In which of those rounds the server crashes.
+const CRASHES: [usize; 2] = [10, 25];
+
 /// A host that lost a session pauses before the next one, longer each time.
 const RETRIES_MAX: Duration = Duration::from_secs(180);
 
@@ -319,7 +322,7 @@ fn every_sslmode_is_what_it_says() {
         ("verify-full", Some(&other), Err("sslrootcert")),
     ];
     for (mode, authority, want) in cases {
-        println!("{mode} {authority:?}");
+        println!("{mode}, authority given: {}", authority.is_some());
         let finished = one_order(&server, with(&server, mode, authority.map(|it| &**it)));
         match want {
             Ok(()) => drop(finished.succeeded()),
@@ -376,14 +379,14 @@ fn thirty_rounds_of_kill_9() {
 fn sessions_that_the_server_ends_are_begun_anew_and_nothing_is_doubled() {
     const LINES: usize = 60;
     const KEYS: u32 = 40;
-    let server = Server::start();
+    let mut server = Server::start();
     let workspace = Workspace::with(&sums(&server));
     let mut random = seed::random("postgres_terminations");
     let mut fold = sums_fold();
     workspace.write_lines("sales.ndjson", [""; 0]);
     let mut host = workspace.run().input(SALES, "sales.ndjson").start();
     let mut ended = 0;
-    for _ in 0..TERMINATIONS {
+    for round in 0..TERMINATIONS {
         let lines = sales(&mut random, LINES, KEYS);
         workspace.append_lines("sales.ndjson", &lines);
         lines.iter().for_each(|line| drop(fold.apply(line)));
@@ -392,6 +395,9 @@ fn sessions_that_the_server_ends_are_begun_anew_and_nothing_is_doubled() {
             "a lost session does not end a host: {}",
             host.stderr()
         );
+        if CRASHES.contains(&round) {
+            server.crash();
+        }
         ended += server.ask(TERMINATE).parse::<usize>().unwrap_or(0);
     }
     assert!(ended >= 5, "{ended} sessions were ended");

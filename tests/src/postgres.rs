@@ -99,7 +99,17 @@ impl Server {
 
     /// Stops it, as an operator does, and starts it again with these settings.
     pub fn restart_with(&mut self, settings: &[&str]) {
-        self.stop();
+        self.stop("INT");
+        self.start_again(settings);
+    }
+
+    /// Stops it as a crash does, in the middle of everything, and starts it again.
+    pub fn crash(&mut self) {
+        self.stop("QUIT");
+        self.start_again(&[]);
+    }
+
+    fn start_again(&mut self, settings: &[&str]) {
         let (child, log) = spawn(self.dir.path(), self.port, settings);
         self.child = child;
         self.log = log;
@@ -161,11 +171,11 @@ impl Server {
         }
     }
 
-    /// Asks it to stop, by its process id, and waits.
-    fn stop(&mut self) {
+    /// Sends it a signal to stop, by its process id, and waits.
+    fn stop(&mut self, signal: &str) {
         let id = self.child.id().to_string();
         // It may be over already.
-        let _ = Command::new("kill").args(["-INT", &id]).status();
+        let _ = Command::new("kill").args(["-s", signal, &id]).status();
         let _ = self.child.wait();
     }
 }
@@ -177,7 +187,7 @@ impl Drop for Server {
                 println!("postgres: {line}");
             }
         }
-        self.stop();
+        self.stop("INT");
     }
 }
 

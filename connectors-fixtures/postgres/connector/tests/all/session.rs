@@ -406,6 +406,15 @@ fn a_server_that_was_replaced_by_its_standby_is_found_again() {
     let opened = fixture.harness.open().unwrap();
     assert_eq!(opened.checkpoint.as_deref(), Some("one"));
     fixture.harness.transact(&[cat(2, "bee")], "two").unwrap();
+
+    // What was stored when it crashed is gone, what was committed is there.
+    let rows = vec![fixture.harness.row(&cat(3, "cat"))];
+    fixture.harness.load_and_store(rows).unwrap();
+    Rc::get_mut(&mut fixture.server).unwrap().crash();
+    let error = fixture.harness.start_commit("three").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Transient, "{error}");
+    let opened = fixture.harness.open().unwrap();
+    assert_eq!(opened.checkpoint.as_deref(), Some("two"));
     assert_eq!(fixture.ask(ANIMALS), "1|ant\n2|bee");
 }
 
