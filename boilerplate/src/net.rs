@@ -1,8 +1,30 @@
 //! TCP to the addresses that the host grants.
 //!
-//! Natively it is plain TCP, ungranted.
+//! Natively it is plain TCP, ungranted and without TLS.
 
 use crate::error::ConnectorError;
+
+/// How far a server's certificate is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Not at all: the connection is encrypted, with whom is not known.
+    None,
+    /// The chain must end at a trusted authority.
+    Ca,
+    /// And the certificate must name the server.
+    Full,
+}
+
+/// How a connection becomes TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The name that the certificate is to have.
+    pub server_name: String,
+    /// How far it is checked.
+    pub verify: Verify,
+    /// PEM of the only authorities to trust; without it, the usual ones.
+    pub ca: Option<String>,
+}
 
 /// A connection.
 #[derive(Debug)]
@@ -35,12 +57,22 @@ impl Connection {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ConnectorError> {
         imp::write(&mut self.0, bytes)
     }
+
+    /// Turns the connection into TLS, in mid-stream; the host does it.
+    ///
+    /// # Errors
+    ///
+    /// If the handshake fails or the certificate is refused, and natively.
+    pub fn start_tls(&mut self, options: &Tls) -> Result<(), ConnectorError> {
+        imp::start_tls(&mut self.0, options)
+    }
 }
 
 #[cfg(target_family = "wasm")]
 mod imp {
     pub(super) use crate::bindings::tidegate::connector::net::Connection;
 
+    use super::{Tls, Verify};
     use crate::bindings::tidegate::connector::net;
     use crate::error::ConnectorError;
 
@@ -55,6 +87,21 @@ mod imp {
     pub(super) fn write(connection: &mut Connection, bytes: &[u8]) -> Result<(), ConnectorError> {
         Ok(connection.write(bytes)?)
     }
+
+    pub(super) fn start_tls(
+        connection: &mut Connection,
+        options: &Tls,
+    ) -> Result<(), ConnectorError> {
+        Ok(connection.start_tls(&net::Tls {
+            server_name: options.server_name.clone(),
+            verify: match options.verify {
+                Verify::None => net::Verify::None,
+                Verify::Ca => net::Verify::Ca,
+                Verify::Full => net::Verify::Full,
+            },
+            ca: options.ca.clone(),
+        })?)
+    }
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -62,6 +109,7 @@ mod imp {
     use std::io::{Error, Read, Write};
     pub(super) use std::net::TcpStream as Connection;
 
+    use super::Tls;
     use crate::error::ConnectorError;
 
     pub(super) fn open(host: &str, port: u16) -> Result<Connection, ConnectorError> {
@@ -79,6 +127,10 @@ mod imp {
 
     pub(super) fn write(connection: &mut Connection, bytes: &[u8]) -> Result<(), ConnectorError> {
         connection.write_all(bytes).map_err(lost)
+    }
+
+    pub(super) fn start_tls(_: &mut Connection, _: &Tls) -> Result<(), ConnectorError> {
+        Err(ConnectorError::config("natively there is no TLS"))
     }
 
     fn lost(error: Error) -> ConnectorError {

@@ -10,6 +10,7 @@ mod disk;
 mod faults;
 mod follow;
 mod kill;
+mod postgres;
 mod quickstart;
 mod refusals;
 mod reports;

@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod document;
 pub mod fold;
 pub mod host;
+pub mod postgres;
 pub mod prefix;
 pub mod program;
 pub mod seed;

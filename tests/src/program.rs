@@ -30,6 +30,7 @@ pub fn connectors() -> PathBuf {
     let directory = target().join("connectors");
     built(directory.join("materialize-sqlite.wasm"));
     built(directory.join("materialize-faulty.wasm"));
+    built(directory.join("materialize-postgres.wasm"));
     directory
 }
 
