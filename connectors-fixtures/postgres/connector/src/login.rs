@@ -129,7 +129,7 @@ fn attempt(config: &Config, address: &Address, encryption: Encryption) -> Result
     let mut client = Client::new(connection);
     log_in(&mut client, config).map_err(|refused| match refused {
         LoginError::Refused(refusal) => Failure {
-            another_way_may_do: refusal.is_of_login() && refusal.code == "28000",
+            another_way_may_do: refusal.is_of_hba(),
             error: refusal.into(),
         },
         LoginError::Other(error) => error.into(),

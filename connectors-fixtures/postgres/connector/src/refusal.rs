@@ -10,7 +10,7 @@ use tidegate_boilerplate::{ConnectorError, ErrorKind};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// SQLSTATE.
-    pub(crate) code: String,
+    code: String,
     /// What the server says, its detail and hint included.
     message: String,
 }
@@ -34,9 +34,10 @@ impl Refusal {
         Self { code, message }
     }
 
-    /// Says whether the server refused to let us in, rather than something later.
-    pub(crate) fn is_of_login(&self) -> bool {
-        self.code.starts_with("28")
+    /// Says whether no line of the server's pg_hba.conf lets us in this way; one of
+    /// another encryption may.
+    pub(crate) fn is_of_hba(&self) -> bool {
+        self.code == "28000"
     }
 }
 
