@@ -337,7 +337,8 @@ fn a_census_says_who_paces_what() {
     workspace
         .tidegate(["census", "nowhere"])
         .finish()
-        .says(&["cannot be read"]);
+        .ended_with(2)
+        .says(&["there is no nowhere"]);
 }
 
 #[test]

@@ -205,15 +205,20 @@ impl Claim {
         if self.write(client, &sql, Some(checkpoint))? == 1 {
             return Ok(());
         }
-        let held = overlapping(client, table, &self.task, &self.range)?;
+        self.check(client)?;
+        Err(ConnectorError::transient(
+            "the session is fenced off: the task's tables have been changed since it began",
+        ))
+    }
+
+    /// Refuses a session that a later one has fenced off.
+    pub(crate) fn check(&self, client: &mut Client) -> Result<(), ConnectorError> {
+        let held = overlapping(client, &self.table, &self.task, &self.range)?;
         if let Some(later) = held.iter().find(|held| held.fence > self.fence) {
             fence::check(Some(later.fence), self.fence)?;
         }
         let own = held.iter().find(|held| held.range == self.range);
-        fence::check(own.map(|own| own.fence), self.fence)?;
-        Err(ConnectorError::transient(
-            "the session is fenced off: the task's tables have been changed since it began",
-        ))
+        fence::check(own.map(|own| own.fence), self.fence)
     }
 
     /// Runs a statement with the row as its parameters; returns how many it changed.

@@ -112,14 +112,18 @@ impl Session {
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<(), ConnectorError>,
     ) -> Result<(), ConnectorError> {
-        let result = self.begin().and_then(|()| step(self));
-        if result.is_err() && self.writing {
-            self.writing = false;
-            // The first error is the one to tell. A rollback fails if the connection is lost,
-            // and then the server rolls back by itself.
-            let _ = self.client.run("ROLLBACK");
+        let error = match self.begin().and_then(|()| step(self)) {
+            Err(error) if self.writing => error,
+            result => return result,
+        };
+        self.writing = false;
+        // A rollback fails if the connection is lost, and then the server rolls back by itself.
+        if self.client.run("ROLLBACK").is_ok() {
+            // A stale session meets the rows of the one that took over, as duplicate keys,
+            // before it meets its fence: what is told is the cause.
+            self.claim.check(&mut self.client)?;
         }
-        result
+        Err(error)
     }
 
     /// Begins the transaction, in which keys that have been looked up are forgotten.
