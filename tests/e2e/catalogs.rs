@@ -26,16 +26,14 @@ fn two_tasks(catalog: Catalog) -> Catalog {
 #[test]
 fn a_catalog_may_be_spread_over_files() {
     let workspace = Workspace::new();
-    fs::create_dir(workspace.path("shared")).expect("it is new");
-    workspace.write("shared/collections.json", collections().to_string());
-    let yaml = "import:\n- ../shared/collections.json\n";
-    workspace.write(
-        "shared/more.yaml",
-        format!("{yaml}collections: {{}}\n").replace("../shared/", ""),
-    );
+    fs::create_dir(workspace.path("common")).expect("it is new");
+    workspace.write("common/collections.json", collections().to_string());
+    // Paths are relative to the file that names them.
+    let more = "import:\n- collections.json\n";
+    workspace.write("common/more.yaml", more);
     let tasks = two_tasks(Catalog::new())
-        .import("shared/more.yaml")
-        .import("shared/collections.json");
+        .import("common/more.yaml")
+        .import("common/collections.json");
     workspace.catalog(&tasks);
     workspace.write_lines("orders.ndjson", [r#"{"id":1}"#]);
     let run = workspace
