@@ -15,7 +15,7 @@
 //! - whether the connector's own schedule paces, so that two never do
 //!   ([`pacing`]); it applies to a connector whose config schema has a
 //!   `syncSchedule`;
-//! - state patches ([`state`]), fences ([`fence`]), SQL ([`sql`]), and the host's
+//! - state patches ([`state`]), fences ([`fence`]) and the claims to checkpoints ([`claim`]), SQL ([`sql`]), and the host's
 //!   SQLite (`sqlite`) and network ([`net`]).
 //!
 //! # A connector
@@ -149,6 +149,7 @@ pub mod batch;
 #[allow(missing_docs)]
 #[cfg(target_family = "wasm")]
 pub mod bindings;
+pub mod claim;
 pub mod connector;
 pub mod driver;
 pub mod error;
@@ -165,6 +166,7 @@ pub mod sqlite;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+pub mod text;
 
 pub use batch::{Key, Keys, Loaded, Store, Stores};
 pub use connector::{Connector, Opened, Transactor};

@@ -1,8 +1,10 @@
 //! SQL for destinations that have it: statements made from tables, in a
 //! destination's dialect.
 //!
-//! Which type a field has, and whether a change of it is allowed, is a connector's
-//! business.
+//! Which type a field has is a connector's business; what follows from it for the
+//! selection of fields is in [`constraint`].
+
+pub mod constraint;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,12 @@ pub trait Dialect {
 
     /// Says why an identifier cannot be used, if it cannot.
     fn refuse(&self, identifier: &str) -> Option<&'static str>;
+
+    /// Names the destination, and why it takes two names for one column, where the
+    /// connector has to see to that; the validator sees to names that are cut.
+    fn confuses(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Writes the parameter at a position, from 1.
     fn parameter(&self, position: usize) -> String;

@@ -8,12 +8,9 @@
 //! The table's lock, not a row's, keeps opens and commits apart: an open may add a row
 //! that a commit's snapshot would not see. A commit holds it until its transaction
 //! ends, and commits do not keep each other waiting.
-//!
-//! When a task's shards are laid out anew, a new range inherits the checkpoint of
-//! the latest session that overlaps it, and the older layout's sessions find the
-//! later one when they try to commit.
 
-use tidegate_boilerplate::{ConnectorError, Fence, KeyRange, fence};
+use tidegate_boilerplate::claim::{self, Held};
+use tidegate_boilerplate::{ConnectorError, Fence, KeyRange};
 
 use crate::client::Client;
 use crate::record;
@@ -21,24 +18,12 @@ use crate::table::qualified;
 
 const TABLE: &str = "tidegate_checkpoints";
 
-/// A session's claim to a part of a task.
+/// A session's claim to a part of a task, and where it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    /// Where the claims are, quoted.
+    /// The table, quoted.
     table: String,
-    task: String,
-    range: KeyRange,
-    fence: Fence,
-    /// How often the task's tables had been changed when the session began.
-    applies: i64,
-}
-
-/// A row of the table.
-struct Held {
-    range: KeyRange,
-    fence: Fence,
-    applies: i64,
-    checkpoint: Option<String>,
+    claim: claim::Claim,
 }
 
 /// Makes the table if there is none.
@@ -97,21 +82,8 @@ pub(crate) fn open(
 ) -> Result<(Claim, Option<String>), ConnectorError> {
     let table = qualified(schema, TABLE);
     let held = overlapping(client, &table, task, range)?;
-    for held in &held {
-        // Shards of one new layout open with one fence each in turn; what overlaps is of an
-        // older layout, which only a later session may not be older than.
-        if held.range == *range || held.fence > own {
-            fence::raise(Some(held.fence), own)?;
-        }
-    }
-    let claim = Claim {
-        table,
-        task: task.to_owned(),
-        range: range.clone(),
-        fence: own,
-        applies: held.iter().map(|held| held.applies).max().unwrap_or(0),
-    };
-    let checkpoint = inherit(&held, range)?;
+    let (claim, checkpoint) = claim::Claim::open(task, range, own, &held)?;
+    let claim = Claim { table, claim };
     let sql = format!(
         "INSERT INTO {} (task, range_begin, range_end, fence_epoch, fence_session, applies, checkpoint)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -122,27 +94,6 @@ pub(crate) fn open(
     );
     claim.write(client, &sql, checkpoint.as_deref())?;
     Ok((claim, checkpoint))
-}
-
-/// Decides which checkpoint a range goes on from: its own, unless a later session
-/// had another layout.
-fn inherit(held: &[Held], range: &KeyRange) -> Result<Option<String>, ConnectorError> {
-    let Some(latest) = held.iter().map(|held| held.fence).max() else {
-        return Ok(None);
-    };
-    let latest: Vec<_> = held.iter().filter(|held| held.fence == latest).collect();
-    if let Some(own) = latest.iter().find(|held| held.range == *range) {
-        return Ok(own.checkpoint.clone());
-    }
-    let checkpoint = &latest[0].checkpoint;
-    if latest.iter().any(|held| held.checkpoint != *checkpoint) {
-        return Err(ConnectorError::internal(format!(
-            "range {:08x}-{:08x} would join ranges that are not at one checkpoint: run the task in its last layout \
-             of shards once more, so that they come out even",
-            range.begin, range.end
-        )));
-    }
-    Ok(checkpoint.clone())
 }
 
 fn overlapping(
@@ -205,20 +156,16 @@ impl Claim {
         if self.write(client, &sql, Some(checkpoint))? == 1 {
             return Ok(());
         }
-        self.check(client)?;
-        Err(ConnectorError::transient(
-            "the session is fenced off: the task's tables have been changed since it began",
-        ))
+        Err(self.claim.refused(&self.held(client)?))
     }
 
     /// Refuses a session that a later one has fenced off.
     pub(crate) fn check(&self, client: &mut Client) -> Result<(), ConnectorError> {
-        let held = overlapping(client, &self.table, &self.task, &self.range)?;
-        if let Some(later) = held.iter().find(|held| held.fence > self.fence) {
-            fence::check(Some(later.fence), self.fence)?;
-        }
-        let own = held.iter().find(|held| held.range == self.range);
-        fence::check(own.map(|own| own.fence), self.fence)
+        self.claim.check(&self.held(client)?)
+    }
+
+    fn held(&self, client: &mut Client) -> Result<Vec<Held>, ConnectorError> {
+        overlapping(client, &self.table, &self.claim.task, &self.claim.range)
     }
 
     /// Runs a statement with the row as its parameters; returns how many it changed.
@@ -228,15 +175,16 @@ impl Claim {
         sql: &str,
         checkpoint: Option<&str>,
     ) -> Result<u64, ConnectorError> {
+        let claim = &self.claim;
         let numbers = [
-            u64::from(self.range.begin),
-            u64::from(self.range.end),
-            self.fence.epoch,
-            self.fence.session,
+            u64::from(claim.range.begin),
+            u64::from(claim.range.end),
+            claim.fence.epoch,
+            claim.fence.session,
         ]
         .map(|it| it.to_string());
-        let applies = self.applies.to_string();
-        let mut row = vec![Some(&*self.task)];
+        let applies = claim.applies.to_string();
+        let mut row = vec![Some(&*claim.task)];
         row.extend(numbers.iter().map(|it| Some(&**it)));
         row.extend([Some(&*applies), checkpoint]);
         Ok(client.query(sql, &row)?.count)

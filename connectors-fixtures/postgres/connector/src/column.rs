@@ -22,7 +22,7 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use tidegate_boilerplate::text::json_text;
 use tidegate_boilerplate::tuple::Element;
 use tidegate_boilerplate::{JsonType, Projection};
 
@@ -194,26 +194,6 @@ fn uuid(text: &str) -> Result<[u8; 16], &'static str> {
         *byte = u8::try_from(digit()? * 16 + digit()?).expect("two digits make a byte");
     }
     Ok(uuid)
-}
-
-/// Returns a value as JSON text.
-pub(crate) fn json_text(element: &Element<'_>) -> String {
-    match element {
-        Element::Nil => "null".to_owned(),
-        Element::Bool(it) => it.to_string(),
-        Element::Int(it) => it.to_string(),
-        Element::BigInt(it) => it.to_string(),
-        Element::Double(it) => Value::from(*it).to_string(),
-        Element::String(it) => Value::from(&**it).to_string(),
-        Element::Bytes(it) => String::from_utf8_lossy(it).into_owned(),
-        other => panic!("the protocol has no element {other:?}"),
-    }
-}
-
-/// Returns a key as JSON text, an array of its fields.
-pub(crate) fn key_text(elements: &[Element<'_>]) -> String {
-    let elements: Vec<_> = elements.iter().map(json_text).collect();
-    format!("[{}]", elements.join(","))
 }
 
 #[cfg(test)]

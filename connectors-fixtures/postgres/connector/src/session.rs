@@ -9,12 +9,13 @@
 
 use fallible_iterator::FallibleIterator;
 use serde_json::Value;
+use tidegate_boilerplate::text::{json_text, key_text};
 use tidegate_boilerplate::tuple::{self, Element};
 use tidegate_boilerplate::{ConnectorError, Key, Keys, Loaded, Store, Stores, Transactor};
 
 use crate::checkpoint::Claim;
 use crate::client::{Client, unreadable};
-use crate::column::{ColumnType, json_text, key_text};
+use crate::column::ColumnType;
 use crate::copy::Rows;
 use crate::table::{Column, Table, Temporary};
 

@@ -16,8 +16,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
 use tidegate_boilerplate::JsonType;
+use tidegate_boilerplate::text::json_text;
 use tidegate_boilerplate::tuple::Element;
 
 /// The type of a column.
@@ -99,26 +99,6 @@ fn whole(double: f64) -> Option<i64> {
     /// The first double above all 64-bit integers.
     const ABOVE: f64 = 9_223_372_036_854_775_808.0;
     (double.fract() == 0.0 && (-ABOVE..ABOVE).contains(&double)).then_some(double as i64)
-}
-
-/// Returns a value as JSON text.
-pub(crate) fn json_text(element: &Element<'_>) -> String {
-    match element {
-        Element::Nil => "null".to_owned(),
-        Element::Bool(it) => it.to_string(),
-        Element::Int(it) => it.to_string(),
-        Element::BigInt(it) => it.to_string(),
-        Element::Double(it) => Value::from(*it).to_string(),
-        Element::String(it) => Value::from(&**it).to_string(),
-        Element::Bytes(it) => String::from_utf8_lossy(it).into_owned(),
-        other => panic!("the protocol has no element {other:?}"),
-    }
-}
-
-/// Returns a key as JSON text, an array of its fields.
-pub(crate) fn key_text(elements: &[Element<'_>]) -> String {
-    let elements: Vec<_> = elements.iter().map(json_text).collect();
-    format!("[{}]", elements.join(","))
 }
 
 #[cfg(test)]

@@ -2,13 +2,8 @@
 //!
 //! Decided from the request alone: the database is not opened.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use tidegate_boilerplate::sql::{Dialect, collisions};
-use tidegate_boilerplate::{
-    ConnectorError, Constraint, ConstraintKind, JsonType, Projection, Spec, SpecBinding,
-    ValidateBinding, ValidateRequest, ValidateResponse, ValidatedBinding,
-};
+use tidegate_boilerplate::sql::{Dialect, constraint, constraint::constraints};
+use tidegate_boilerplate::{ConnectorError, Projection, ValidateRequest, ValidateResponse};
 
 use crate::column::ColumnType;
 use crate::config::{Config, Resource};
@@ -18,149 +13,30 @@ use crate::dialect::Sqlite;
 pub(crate) fn validate(request: &ValidateRequest) -> Result<ValidateResponse, ConnectorError> {
     Config::read(&request.config)?;
     let bindings = (0..).zip(&request.bindings).map(|(index, binding)| {
-        binding_constraints(binding, request.last.as_ref()).map_err(|error| error.of_binding(index))
+        let resource =
+            Resource::read(&binding.resource).map_err(|error| error.of_binding(index))?;
+        // Folded, so that two spellings of one table are seen to be one.
+        let path = vec![Sqlite.fold(&resource.table)];
+        let (delta, last) = (resource.delta_updates, request.last.as_ref());
+        Ok(constraints::<ColumnType>(
+            &Sqlite, binding, path, delta, last,
+        ))
     });
     Ok(ValidateResponse {
-        bindings: bindings.collect::<Result<_, _>>()?,
+        bindings: bindings.collect::<Result<_, ConnectorError>>()?,
     })
 }
 
-fn binding_constraints(
-    binding: &ValidateBinding,
-    last: Option<&Spec>,
-) -> Result<ValidatedBinding, ConnectorError> {
-    let resource = Resource::read(&binding.resource)?;
-    // Folded, so that two spellings of one table are seen to be one.
-    let resource_path = vec![Sqlite.fold(&resource.table)];
-    let last = last
-        .into_iter()
-        .flat_map(|spec| &spec.bindings)
-        .find(|it| it.resource_path == resource_path && it.backfill == binding.backfill);
-
-    let ranked = ranked(binding, last);
-    let collisions = collisions(&Sqlite, ranked.iter().map(|it| &*it.field));
-    let mut seen = BTreeSet::new();
-    let mut constraints = BTreeMap::new();
-    for projection in ranked {
-        let first = seen.insert(&projection.pointer);
-        let constraint = unusable(projection, &collisions)
-            .or_else(|| incompatible(binding, &resource, projection, last?))
-            .unwrap_or_else(|| usable(projection, first, resource.delta_updates));
-        constraints.insert(projection.field.clone(), constraint);
+impl constraint::ColumnType for ColumnType {
+    fn of(projection: &Projection) -> Self {
+        ColumnType::of(&projection.types)
     }
-    Ok(ValidatedBinding {
-        resource_path,
-        delta_updates: resource.delta_updates,
-        constraints,
-    })
-}
 
-/// Orders projections by who is to win when two want one column, or hold one
-/// location: what is selected already, keys, the document, the rest.
-fn ranked<'a>(binding: &'a ValidateBinding, last: Option<&SpecBinding>) -> Vec<&'a Projection> {
-    let selected: BTreeSet<&str> = last
-        .into_iter()
-        .flat_map(|it| {
-            let fields = it.key.iter().chain(&it.values).map(|it| &*it.field);
-            fields.chain(it.document.as_deref())
-        })
-        .collect();
-    let mut ranked: Vec<_> = binding.projections.iter().collect();
-    ranked.sort_by_key(|it| {
-        (
-            !selected.contains(&*it.field),
-            !it.key,
-            !it.pointer.is_empty(),
-        )
-    });
-    ranked
-}
+    fn name(&self) -> &'static str {
+        self.sql()
+    }
 
-fn constraint(kind: ConstraintKind, reason: impl Into<String>) -> Constraint {
-    Constraint {
-        kind,
-        reason: reason.into(),
-    }
-}
-
-/// Says why a projection cannot be a column, if it cannot.
-fn unusable(projection: &Projection, collisions: &BTreeMap<&str, &str>) -> Option<Constraint> {
-    let field = &*projection.field;
-    let reason = if let Some(reason) = Sqlite.refuse(field) {
-        format!(
-            "{field:?} cannot be a column: {reason}; give the location another name with a projection"
-        )
-    } else if let Some(winner) = collisions.get(field) {
-        format!(
-            "{field:?} and {winner:?} are one column to SQLite, which ignores case; give the location another \
-             name with a projection"
-        )
-    } else {
-        return None;
-    };
-    Some(constraint(ConstraintKind::Forbidden, reason))
-}
-
-/// Says what keeps a projection out of a table that was made before, if anything
-/// does.
-fn incompatible(
-    binding: &ValidateBinding,
-    resource: &Resource,
-    projection: &Projection,
-    last: &SpecBinding,
-) -> Option<Constraint> {
-    let refused = |what: String| {
-        let reason = format!("{what}; raise the binding's backfill counter to make the table anew");
-        Some(constraint(ConstraintKind::Incompatible, reason))
-    };
-    if projection.key {
-        if last.delta_updates != resource.delta_updates {
-            return refused(format!(
-                "the table was made with deltaUpdates {}",
-                last.delta_updates
-            ));
-        }
-        let pointers: Vec<_> = last.key.iter().map(|it| &it.pointer).collect();
-        if !pointers.iter().copied().eq(&binding.key) {
-            return refused(format!("the table was made with key {pointers:?}"));
-        }
-    }
-    let document = last.document.as_deref() == Some(&projection.field);
-    if document && !projection.pointer.is_empty() {
-        return refused("the column holds the whole document".to_owned());
-    }
-    let mut applied = last.key.iter().chain(&last.values);
-    let applied = applied.find(|it| Sqlite.fold(&it.field) == Sqlite.fold(&projection.field))?;
-    let (was, would_be) = (
-        ColumnType::of(&applied.types),
-        ColumnType::of(&projection.types),
-    );
-    if was != would_be {
-        return refused(format!(
-            "the column is {} and would be {}",
-            was.sql(),
-            would_be.sql()
-        ));
-    }
-    None
-}
-
-fn usable(projection: &Projection, first: bool, delta_updates: bool) -> Constraint {
-    use ConstraintKind::{Optional, Recommended, Required};
-    if !first {
-        return constraint(Optional, "the location is held by another field");
-    }
-    match (projection.key, &*projection.pointer) {
-        (true, _) if delta_updates => constraint(Recommended, "it is part of the key"),
-        (true, _) => constraint(Required, "it is part of the key"),
-        (false, "") if delta_updates => constraint(Recommended, "it is the document"),
-        (false, "") => constraint(Required, "the document is read back to be reduced"),
-        _ => match ColumnType::of(&projection.types) {
-            ColumnType::Json if projection.types.iter().all(|it| *it == JsonType::Null) => {
-                constraint(Optional, "it is always null")
-            }
-            ColumnType::Json => constraint(Optional, "the column holds JSON text"),
-            _ => constraint(Recommended, "it is a scalar"),
-        },
+    fn is_json(&self) -> bool {
+        matches!(self, ColumnType::Json)
     }
 }

@@ -26,6 +26,10 @@ impl Dialect for Sqlite {
         }
     }
 
+    fn confuses(&self) -> Option<&'static str> {
+        Some("SQLite, which ignores case")
+    }
+
     fn parameter(&self, position: usize) -> String {
         format!("?{position}")
     }

@@ -9,14 +9,16 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
+use tidegate_boilerplate::claim::Claim;
 use tidegate_boilerplate::sqlite::Database;
+use tidegate_boilerplate::text::{json_text, key_text};
 use tidegate_boilerplate::tuple::{self, Element};
 use tidegate_boilerplate::{
     ConnectorError, Keys, Loaded, Projection, Spec, SpecBinding, Store, Stores, Transactor, packed,
 };
 
-use crate::checkpoint::Claim;
-use crate::column::{ColumnType, Unholdable, json_text, key_text};
+use crate::checkpoint;
+use crate::column::{ColumnType, Unholdable};
 use crate::config::Resource;
 use crate::dialect::Sqlite;
 use crate::record;
@@ -139,7 +141,7 @@ impl Transactor for Session {
 
     fn start_commit(&mut self, checkpoint: &str) -> Result<Option<Value>, ConnectorError> {
         self.write(|session| {
-            session.claim.commit(&session.db, checkpoint)?;
+            checkpoint::commit(&session.claim, &session.db, checkpoint)?;
             session.db.execute("COMMIT", &[])?;
             session.writing = false;
             Ok(())

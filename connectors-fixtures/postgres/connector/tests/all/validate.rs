@@ -185,3 +185,24 @@ fn the_spec_says_what_the_connector_reaches() {
         }
     }
 }
+
+/// Both are `text`, one as it is and one as JSON: the key of an old row would not be
+/// found again.
+#[test]
+fn a_key_of_one_type_does_not_become_one_of_several() {
+    let mut last = animals();
+    last.resource_path = vec!["s".to_owned(), "animals".to_owned()];
+    last.key = vec![key("id", TEXT)];
+    let several = &[JsonType::Integer, JsonType::String];
+    let changed = collection(vec![
+        key("id", several),
+        at("", projection("flow_document", &[JsonType::Object])),
+    ]);
+    let got = validated(changed, Some(spec(config(), vec![last])));
+    assert_eq!(got.constraints["id"].kind, Incompatible);
+    let reason = &got.constraints["id"].reason;
+    assert!(
+        reason.contains("text and would be text of JSON"),
+        "{reason}"
+    );
+}
