@@ -235,7 +235,7 @@ impl Registry {
             .get(name)
             .and_then(|entry| entry.handle.clone());
         let handle = match before {
-            // A task that fails or is stopped at this moment is as good as over.
+            // One that ends at this moment does not take the config: it starts anew.
             Some(handle) if handle.change(config.clone()).await => Some(handle),
             _ if stopped => None,
             _ => Some(self.platform.start(config.clone(), false)),

@@ -179,9 +179,11 @@ impl Actor {
                 self.stopping.get_or_insert(Stopping::new(now, signs));
                 Event::Stop
             }
-            Command::Change(config) => {
+            Command::Change { config, taken } => {
                 self.finish();
                 self.next = Some(config);
+                // Whoever published may have gone.
+                let _ = taken.send(());
                 Event::SpecChanged
             }
             Command::SyncNow { through, caller } => {

@@ -403,7 +403,11 @@ async fn interrupted(
     while let Some(command) = commands.recv().await {
         match command {
             Command::Stop => return None,
-            Command::Change(config) => return Some(config),
+            Command::Change { config, taken } => {
+                // Whoever published may have gone.
+                let _ = taken.send(());
+                return Some(config);
+            }
             command => queued.push(command),
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::{Record, Reply, Status};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::config::TaskConfig;
 use super::error::SessionError;
@@ -32,7 +32,11 @@ pub(crate) enum Command {
     /// Commit what is open, and answer when it can be queried.
     SyncNow { through: Through, caller: Caller },
     /// Go on with another config, as soon as what is open is closed.
-    Change(Box<TaskConfig>),
+    Change {
+        config: Box<TaskConfig>,
+        /// Told once the config is the task's. A task that ends instead drops it.
+        taken: oneshot::Sender<()>,
+    },
     /// Close, commit, acknowledge, and end.
     Stop,
 }
@@ -207,10 +211,14 @@ impl TaskHandle {
         Ok(call)
     }
 
-    /// Has the task go on with another config; says whether it still runs.
+    /// Has the task go on with another config; says whether it does. One that is
+    /// ending, for whatever reason, does not.
     pub(crate) async fn change(&self, config: TaskConfig) -> bool {
-        let command = Command::Change(Box::new(config));
-        self.commands.send(command).await.is_ok()
+        let (taken, answer) = oneshot::channel();
+        let config = Box::new(config);
+        // A task that is over drops the command, and with it the answer.
+        let _ = self.commands.send(Command::Change { config, taken }).await;
+        answer.await.is_ok()
     }
 
     /// Asks the task to close, commit, acknowledge and end.
@@ -321,7 +329,10 @@ impl Task {
                 command = self.commands.recv() => match command {
                     // A caller in the pause is told to call again.
                     Some(Command::SyncNow { caller, .. }) => drop(caller),
-                    Some(Command::Change(config)) => return Paused::Changed(config),
+                    Some(Command::Change { config, taken }) => {
+                        let _ = taken.send(());
+                        return Paused::Changed(config);
+                    }
                     Some(Command::Stop) | None => return Paused::Stopped,
                 },
             }
