@@ -17,7 +17,10 @@ connectors: setup ## Build the connectors into target/connectors
 build: connectors ## Build the host into target/release/tidegate
 	@cargo build --release --bin tidegate
 
-demo: build ## Materialize examples/quickstart into a SQLite file
+# Only what it needs: the other connectors would add a minute to the first one.
+demo: setup ## Materialize examples/quickstart into a SQLite file
+	@scripts/build-connectors $(CONNECTORS) connectors-fixtures/sqlite
+	@cargo build --release --bin tidegate
 	@scripts/demo
 
 test: build ## Run every test

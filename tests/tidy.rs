@@ -75,8 +75,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "tidegate-conformance",
+        &["tidegate-wit", "tidegate-core", "tidegate-host"],
+    ),
+    (
         "tidegate",
         &[
+            "tidegate-conformance",
             "tidegate-host",
             "tidegate-validator",
             "tidegate-api",

@@ -6,6 +6,7 @@
 mod catalogs;
 mod client;
 mod commands;
+mod conformance;
 mod disk;
 mod faults;
 mod follow;

@@ -273,6 +273,20 @@ impl Finished {
         self
     }
 
+    /// Requires each of the words in standard output.
+    #[track_caller]
+    pub fn prints(self, words: &[&str]) -> Finished {
+        for word in words {
+            assert!(
+                self.stdout.contains(word),
+                "{} did not print \"{word}\". It printed:\n{}",
+                self.command,
+                self.stdout
+            );
+        }
+        self
+    }
+
     /// Requires each of the words in standard error.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Finished {

@@ -31,6 +31,7 @@ pub fn connectors() -> PathBuf {
     built(directory.join("materialize-sqlite.wasm"));
     built(directory.join("materialize-faulty.wasm"));
     built(directory.join("materialize-postgres.wasm"));
+    built(directory.join("materialize-starter.wasm"));
     directory
 }
 

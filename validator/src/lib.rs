@@ -20,6 +20,7 @@ mod plan;
 mod rules;
 mod schedule_file;
 mod schema;
+mod value_file;
 
 pub use catalog_schema::catalog_schema;
 pub use census::{ConnectorPacing, Pacer, census, tally};
@@ -34,3 +35,4 @@ pub use plan::{
 };
 pub use schedule_file::{ScheduleFile, load_schedule};
 pub use tidegate_schedule as schedule;
+pub use value_file::{ValueFile, load_value};

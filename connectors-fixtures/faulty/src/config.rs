@@ -81,6 +81,8 @@ pub enum FaultKind {
     Error,
     /// Answers what the protocol does not allow.
     Violate,
+    /// Answers as if it had done what it was asked, and has done nothing.
+    Skip,
     /// Reads from a server that never answers.
     HangNet,
 }
@@ -193,7 +195,7 @@ pub(crate) fn fault_schema() -> Value {
         "properties": {
             "kind": {
                 "description": "What goes wrong.",
-                "enum": ["panic", "spin", "sleep", "slow", "hoard", "recurse", "flood", "error", "violate", "hangNet"]
+                "enum": ["panic", "spin", "sleep", "slow", "hoard", "recurse", "flood", "error", "violate", "skip", "hangNet"]
             },
             "call": {
                 "description": "In which call.",

@@ -39,8 +39,8 @@ impl Fault {
                 return Err(ConnectorError::new(self.error_kind()?, message));
             }
             FaultKind::HangNet => hang(self.address.as_deref().unwrap_or_default())?,
-            // Its time is when there is an answer.
-            FaultKind::Violate => {}
+            // Their time is when there is an answer, or none.
+            FaultKind::Violate | FaultKind::Skip => {}
         }
         Ok(())
     }

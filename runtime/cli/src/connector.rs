@@ -1,11 +1,14 @@
-//! `tidegate connector`: what a component is.
+//! `tidegate connector`: what is for those who write connectors.
+
+mod inspect;
+mod new;
+mod test;
+
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use indicatif::HumanBytes;
-use tidegate_host::sandbox::Inspection;
 
 use crate::error::CliError;
-use crate::options::ConnectorsOption;
 
 /// Works with connectors.
 #[derive(Args)]
@@ -17,55 +20,20 @@ pub struct Connector {
 #[derive(Subcommand)]
 enum Command {
     /// Prints a component's spec, imports, wanted grants and sizes
-    Inspect(Inspect),
-}
-
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  tidegate connector inspect materialize-sqlite
-  tidegate connector inspect target/connectors/materialize-sqlite.wasm")]
-struct Inspect {
-    /// A component's name, or a path to it
-    component: String,
-    #[command(flatten)]
-    connectors: ConnectorsOption,
+    Inspect(inspect::Inspect),
+    /// Begins a connector: a crate that builds and passes its tests at once
+    New(new::New),
+    /// Holds a component to the protocol and to the guarantee that it declares
+    Test(test::Test),
 }
 
 impl Connector {
-    pub fn execute(self) -> Result<(), CliError> {
-        let Command::Inspect(inspect) = self.command;
-        print(&tidegate_host::inspect(
-            &inspect.component,
-            &inspect.connectors.directories(),
-        )?)
+    pub fn execute(self) -> Result<ExitCode, CliError> {
+        let done = |()| ExitCode::SUCCESS;
+        match self.command {
+            Command::Inspect(inspect) => inspect.execute().map(done),
+            Command::New(new) => new.execute().map(done),
+            Command::Test(test) => test.execute(),
+        }
     }
-}
-
-fn print(found: &Inspection) -> Result<(), CliError> {
-    println!("component   {}", found.path.display());
-    println!("sha256      {}", found.hash);
-    println!(
-        "size        {}, compiled {}",
-        HumanBytes(found.size as u64),
-        HumanBytes(found.compiled_size as u64)
-    );
-    println!("docs        {}", found.spec.documentation_url);
-    println!("imports");
-    for import in &found.imports {
-        println!("  {import}");
-    }
-    println!("wants");
-    for pointer in &found.wants.directory {
-        println!("  directory of the path at config {pointer}, read and write");
-    }
-    for pointer in &found.wants.network {
-        println!("  network address at config {pointer}");
-    }
-    if found.wants.directory.is_empty() && found.wants.network.is_empty() {
-        println!("  nothing");
-    }
-    println!("spec");
-    println!("{}", serde_json::to_string_pretty(&found.spec)?);
-    Ok(())
 }

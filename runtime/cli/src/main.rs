@@ -51,7 +51,7 @@ Examples:
   tidegate serve flow.yaml
   tidegate append acmeCo/orders orders.ndjson
   tidegate sync-now --task acmeCo/shop --through head && ./analytics.py
-  tidegate connector inspect materialize-sqlite"
+  tidegate connector test materialize-sqlite --config conformance.yaml"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
         Command::Start(start) => start.execute().map(done),
         Command::Stop(stop) => stop.execute().map(done),
         Command::Token(token) => token.execute().map(done),
-        Command::Connector(connector) => connector.execute().map(done),
+        Command::Connector(connector) => connector.execute(),
         Command::Completions(completions) => completions.execute().map(done),
         Command::Raw(raw) => raw.execute().map(done),
     };

