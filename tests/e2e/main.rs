@@ -9,6 +9,7 @@ mod commands;
 mod disk;
 mod faults;
 mod follow;
+mod interpreted;
 mod kill;
 mod postgres;
 mod quickstart;
