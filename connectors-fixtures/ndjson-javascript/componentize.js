@@ -8,7 +8,7 @@ const [witPath, out] = process.argv.slice(2);
 const { component } = await componentize({
   sourcePath: fileURLToPath(new URL("src/connector.js", import.meta.url)),
   witPath,
-  worldName: "materialize",
+  worldName: "ndjson",
   // The engine imports wasi:http for `fetch`, and no connector gets that.
   disableFeatures: ["http", "fetch-event"],
 });

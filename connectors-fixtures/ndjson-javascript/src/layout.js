@@ -10,7 +10,8 @@
 import { Failure } from "./failure.js";
 
 const OWN = ".tidegate";
-const FOLDER = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u;
+// Its name is a part of file names, which have at most 255 bytes.
+const FOLDER = /^[^\s/\\.\x00-\x1f][^\s/\\\x00-\x1f]{0,49}$/;
 const DATA = /^\d{10,}-\d{10,}-\d{6,}-[0-9a-f]{8}\.ndjson$/;
 
 const pad = (number, digits) => String(number).padStart(digits, "0");
@@ -32,7 +33,7 @@ export function readFolder(resource) {
     const found = JSON.stringify(folder) ?? "nothing";
     throw new Failure(
       "config",
-      `the resource's folder is ${found}: name one folder, of letters, digits, "_", "-" and "."`,
+      `the resource's folder is ${found}: name one folder, with at most 50 characters, no white space, and no dot in front`,
     ).at({ field: "folder" });
   }
   return folder;

@@ -14,7 +14,7 @@ from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
-from wit_world.imports import runtime, tidegate_connector_types
+from wit_world.imports import runtime, types
 
 from directory import Directory
 from failure import Failure, within
@@ -72,12 +72,8 @@ def call[T](run: Callable[[], T]) -> T:
 
 
 def _error(failure: Failure) -> Err:
-    kind = tidegate_connector_types.ErrorKind[failure.kind.upper()]
-    return Err(
-        tidegate_connector_types.Error(
-            kind, failure.message, failure.binding, None, failure.field
-        )
-    )
+    kind = types.ErrorKind[failure.kind.upper()]
+    return Err(types.Error(kind, failure.message, failure.binding, None, failure.field))
 
 
 def ask(answer: Callable[[Any], Any], request: str) -> str:

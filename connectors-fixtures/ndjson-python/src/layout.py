@@ -17,7 +17,8 @@ from directory import Directory
 from failure import Failure
 
 OWN = ".tidegate"
-FOLDER = re.compile(r"\w[\w.-]*")
+# Its name is a part of file names, which have at most 255 bytes.
+FOLDER = re.compile(r"[^\s/\\.\x00-\x1f][^\s/\\\x00-\x1f]{0,49}")
 DATA = re.compile(r"\d{10,}-\d{10,}-\d{6,}-[0-9a-f]{8}\.ndjson")
 FENCE = re.compile(r"([0-9a-f]{8})-([0-9a-f]{8})\.fence")
 STAGED = re.compile(r"(\d+)-(\d+)-\d+-([0-9a-f]{8})\..*\.staged")
@@ -40,7 +41,7 @@ def read_folder(resource: Json) -> str:
         raise Failure(
             "config",
             f"the resource's folder is {json.dumps(folder)}: "
-            'name one folder, of letters, digits, "_", "-" and "."',
+            "name one folder, with at most 50 characters, no white space, and no dot in front",
             field="folder",
         )
     return folder
