@@ -117,28 +117,37 @@ def apply(request: dict[str, Any]) -> dict[str, Any]:
     return {"actions": actions}
 
 
+# Each call is made on an object of its own, so that the session is kept here.
+_session: Session | None = None
+
+
+def opened() -> Session:
+    if _session is None:
+        raise Failure("internal", "no session is open: the host calls `open` first")
+    return _session
+
+
+def open_session(request: dict[str, Any]) -> dict[str, Any]:
+    global _session
+    _session = None
+    directory = Directory(read_path(request["spec"]["config"]))
+    _session = Session(
+        directory, request, lambda message: runtime.log(runtime.Level.INFO, message)
+    )
+    return {"authority": "log", "guarantee": "exactlyOnce"}
+
+
+def store(binding: int, batch: bytes) -> None:
+    with within(binding=binding):
+        opened().store(binding, batch)
+
+
+def load() -> bytes:
+    raise Failure("internal", "`load` was called for a binding of delta updates")
+
+
 class Connector(exports.Connector):
     """The exported interface."""
-
-    def __init__(self) -> None:
-        self._session: Session | None = None
-
-    def _opened(self) -> Session:
-        if self._session is None:
-            raise Failure("internal", "no session is open: the host calls `open` first")
-        return self._session
-
-    def _open(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._session = None
-        directory = Directory(read_path(request["spec"]["config"]))
-        self._session = Session(
-            directory, request, lambda message: runtime.log(runtime.Level.INFO, message)
-        )
-        return {"authority": "log", "guarantee": "exactlyOnce"}
-
-    def _store(self, binding: int, batch: bytes) -> None:
-        with within(binding=binding):
-            self._opened().store(binding, batch)
 
     def spec(self) -> str:
         return json.dumps(SPEC)
@@ -150,22 +159,21 @@ class Connector(exports.Connector):
         return ask(apply, request)
 
     def open(self, request: str) -> str:
-        return ask(self._open, request)
+        return ask(open_session, request)
 
     def load(self, binding: int, keys: bytes) -> bytes:
-        failure = Failure("internal", "`load` was called for a binding of delta updates")
-        raise _error(failure)
+        return call(load)
 
     def flush(self, binding: int) -> bytes:
         # Delta updates are never loaded.
         return b""
 
     def store(self, binding: int, batch: bytes) -> None:
-        call(lambda: self._store(binding, batch))
+        call(lambda: store(binding, batch))
 
     def start_commit(self, checkpoint: str) -> str | None:
-        patch = call(lambda: self._opened().start_commit())
+        patch = call(lambda: opened().start_commit())
         return None if patch is None else json.dumps(patch)
 
     def acknowledge(self, request: str) -> str:
-        return ask(lambda it: self._opened().acknowledge(it), request)
+        return ask(lambda it: opened().acknowledge(it), request)
