@@ -1,4 +1,7 @@
 // Tuples in FoundationDB's encoding, as JSON texts: numbers keep every digit.
+//
+// An interpreter runs this for each document. So there are no views, callbacks or
+// iterators but where there must be.
 import { Failure } from "./failure.js";
 
 const NULL = 0x00;
@@ -14,94 +17,105 @@ const TRUE = 0x27;
 // In a text, a zero byte is followed by this.
 const ESCAPE = 0xff;
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
+// The longest integers that fit into a double.
+const SAFE_BYTES = 6;
 
-// Returns the elements of a tuple, each as JSON text.
-export function elements(tuple) {
-  const texts = [];
-  for (let at = 0; at < tuple.length; ) {
-    const [text, end] = element(tuple, at);
-    texts.push(text);
-    at = end;
-  }
+const decoder = new TextDecoder("utf-8", { fatal: true });
+const eight = new Uint8Array(8);
+const view = new DataView(eight.buffer);
+
+// Appends the elements of a tuple, each as JSON text on one line.
+export function elements(tuple, texts = []) {
+  const reader = new Reader(tuple);
+  while (reader.at < tuple.length) texts.push(reader.element());
   return texts;
 }
 
-function element(tuple, at) {
-  const code = tuple[at];
-  switch (code) {
-    case NULL:
-      return ["null", at + 1];
-    case FALSE:
-      return ["false", at + 1];
-    case TRUE:
-      return ["true", at + 1];
-    case BYTES: {
-      // JSON text already: an array, an object, or a number beyond integers and doubles.
-      const [bytes, end] = unescape(tuple, at + 1);
-      return [decoder.decode(bytes), end];
-    }
-    case TEXT: {
-      const [bytes, end] = unescape(tuple, at + 1);
-      return [JSON.stringify(decoder.decode(bytes)), end];
-    }
-    case DOUBLE:
-      return [double(part(tuple, at + 1, 8)), at + 9];
-    case NEGATIVE: {
-      const [length] = part(tuple, at + 1, 1);
-      return [integer(part(tuple, at + 2, length ^ 0xff), true), at + 2 + (length ^ 0xff)];
-    }
-    case POSITIVE: {
-      const [length] = part(tuple, at + 1, 1);
-      return [integer(part(tuple, at + 2, length), false), at + 2 + length];
-    }
+class Reader {
+  constructor(tuple) {
+    this.tuple = tuple;
+    this.at = 0;
   }
-  if (NEGATIVE < code && code < POSITIVE) {
-    const length = Math.abs(code - ZERO);
-    return [integer(part(tuple, at + 1, length), code < ZERO), at + 1 + length];
-  }
-  throw malformed(tuple, at, `there is no element of code ${code}`);
-}
 
-// Integers are big-endian; of a negative one, the complement of its magnitude.
-function integer(bytes, negative) {
-  const digits = Array.from(bytes, (byte) => (negative ? byte ^ 0xff : byte).toString(16).padStart(2, "0"));
-  const magnitude = digits.length === 0 ? 0n : BigInt(`0x${digits.join("")}`);
-  return String(negative ? -magnitude : magnitude);
-}
-
-// Doubles are ordered as bytes: positive ones have the sign bit set, of negative ones
-// every bit is the other way.
-function double(bytes) {
-  const negative = bytes[0] < 0x80;
-  const bits = Uint8Array.from(bytes, (byte, index) => (negative ? ~byte : index === 0 ? byte ^ 0x80 : byte));
-  const value = new DataView(bits.buffer).getFloat64(0);
-  return Object.is(value, -0) ? "-0.0" : String(value);
-}
-
-// Returns the bytes up to the zero byte that ends them, and where that is over.
-function unescape(tuple, start) {
-  let end = tuple.indexOf(NULL, start);
-  if (end === -1) throw malformed(tuple, start, "it has no end");
-  if (tuple[end + 1] !== ESCAPE) return [tuple.subarray(start, end), end + 1];
-  const bytes = [];
-  for (let at = start; at < tuple.length; at += 1) {
-    if (tuple[at] !== NULL) {
-      bytes.push(tuple[at]);
-    } else if (tuple[at + 1] === ESCAPE) {
-      bytes.push(NULL);
-      at += 1;
-    } else {
-      return [Uint8Array.from(bytes), at + 1];
+  element() {
+    const code = this.tuple[this.at];
+    this.at += 1;
+    if (NEGATIVE < code && code < POSITIVE) return this.integer(Math.abs(code - ZERO), code < ZERO);
+    switch (code) {
+      case NULL:
+        return "null";
+      case FALSE:
+        return "false";
+      case TRUE:
+        return "true";
+      case BYTES:
+        // JSON text already: an array, an object, or a number beyond integers and doubles.
+        return this.text().replace(/[\r\n]/g, " ");
+      case TEXT:
+        return JSON.stringify(this.text());
+      case DOUBLE:
+        return this.double();
+      case NEGATIVE:
+        return this.integer(this.tuple[this.take(1)] ^ 0xff, true);
+      case POSITIVE:
+        return this.integer(this.tuple[this.take(1)], false);
     }
+    this.at -= 1;
+    throw this.malformed(`there is no element of code ${code}`);
   }
-  throw malformed(tuple, start, "it has no end");
-}
 
-function part(tuple, start, length) {
-  if (start + length > tuple.length) throw malformed(tuple, start, "it reaches past the end");
-  return tuple.subarray(start, start + length);
-}
+  // Integers are big-endian; of a negative one, the complement of its magnitude.
+  integer(length, negative) {
+    const start = this.take(length);
+    const flip = negative ? 0xff : 0;
+    if (length <= SAFE_BYTES) {
+      let magnitude = 0;
+      for (let at = start; at < this.at; at += 1) magnitude = magnitude * 256 + (this.tuple[at] ^ flip);
+      return String(negative ? -magnitude : magnitude);
+    }
+    let digits = "0x";
+    for (let at = start; at < this.at; at += 1) digits += (this.tuple[at] ^ flip).toString(16).padStart(2, "0");
+    return String(negative ? -BigInt(digits) : BigInt(digits));
+  }
 
-const malformed = (tuple, at, reason) =>
-  new Failure("internal", `a tuple of ${tuple.length} bytes is malformed at byte ${at}: ${reason}`);
+  // Doubles are ordered as bytes: positive ones have the sign bit set, of negative ones
+  // every bit is the other way.
+  double() {
+    const start = this.take(8);
+    const negative = this.tuple[start] < 0x80;
+    for (let index = 0; index < 8; index += 1) eight[index] = this.tuple[start + index] ^ (negative ? 0xff : 0);
+    if (!negative) eight[0] ^= 0x80;
+    const value = view.getFloat64(0);
+    return Object.is(value, -0) ? "-0.0" : String(value);
+  }
+
+  // Decodes the bytes up to the zero byte that ends them.
+  text() {
+    const start = this.at;
+    let end = this.tuple.indexOf(NULL, start);
+    const zeros = [];
+    while (end !== -1 && this.tuple[end + 1] === ESCAPE) {
+      zeros.push(end + 1 - start);
+      end = this.tuple.indexOf(NULL, end + 2);
+    }
+    if (end === -1) throw this.malformed("it has no end");
+    this.at = end + 1;
+    const bytes = this.tuple.subarray(start, end);
+    if (zeros.length === 0) return decoder.decode(bytes);
+    const escapes = new Set(zeros);
+    return decoder.decode(bytes.filter((_, index) => !escapes.has(index)));
+  }
+
+  // Goes past the next bytes; returns where they start.
+  take(length) {
+    const start = this.at;
+    if (start + length > this.tuple.length) throw this.malformed("it reaches past the end");
+    this.at += length;
+    return start;
+  }
+
+  malformed(reason) {
+    const message = `a tuple of ${this.tuple.length} bytes is malformed at byte ${this.at}: ${reason}`;
+    return new Failure("internal", message);
+  }
+}
