@@ -3,6 +3,7 @@
 //! Both write NDJSON files into a directory and leave it to the host's log what is
 //! committed, so that each line must be there exactly once, in the order of commits.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -33,12 +34,20 @@ const KILLS: usize = 12;
 fn workspace(catalog: &Catalog) -> Workspace {
     interpreted();
     let workspace = Workspace::with(catalog);
-    let cache = target().join("interpreted/cache");
-    for directory in [&cache, &workspace.data_dir()] {
-        fs::create_dir_all(directory).expect("a directory can be made");
-    }
-    symlink(cache, workspace.data_dir().join("cache")).expect("a link can be made");
+    share_cache(&workspace, &workspace.data_dir());
     workspace
+}
+
+fn share_cache(workspace: &Workspace, data_dir: &Path) {
+    // The host takes no directory that another program has put something into.
+    workspace.write_lines("none.ndjson", [""; 0]);
+    let arguments = ["append", "acmeCo/none", "none.ndjson", "--data-dir"];
+    let arguments = arguments.map(OsString::from).into_iter();
+    let append = workspace.tidegate(arguments.chain([data_dir.into()]));
+    append.finish().succeeded();
+    let cache = target().join("interpreted/cache");
+    fs::create_dir_all(&cache).expect("a directory can be made");
+    symlink(cache, data_dir.join("cache")).expect("a link can be made");
 }
 
 fn files(component: &str) -> Task {
@@ -300,9 +309,7 @@ fn what_cannot_go_on_says_why() {
         finish(&workspace);
         // Another data directory does not know what is there.
         let other = workspace.path("other");
-        fs::create_dir(&other).expect("a directory can be made");
-        let cache = target().join("interpreted/cache");
-        symlink(cache, other.join("cache")).expect("a link can be made");
+        share_cache(&workspace, &other);
         let run = run(&workspace).data_dir(&other).until_caught_up();
         let finished = run.start().finish();
         finished
