@@ -24,7 +24,7 @@ build: connectors ## Build the host into target/release/tidegate
 demo: build ## Materialize examples/quickstart into a SQLite file
 	@scripts/demo
 
-test: build ## Run every test
+test: build interpreted ## Run every test
 	@scripts/test
 
 bench: build ## Measure; writes target/bench/*.json

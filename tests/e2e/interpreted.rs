@@ -26,6 +26,10 @@ const STAGING: &str = "out/.tidegate/acmeCo%2Ffiles";
 const ONE: &str = r#"{"id":1,"n":1}"#;
 const TWO: &str = r#"{"id":2,"n":2}"#;
 
+/// The longest that a run may take which compiles an interpreter: half a minute of
+/// one core, and there are other tests.
+const COMPILING_MAX: Duration = Duration::from_secs(300);
+
 /// How often a host is killed.
 const KILLS: usize = 12;
 
@@ -59,8 +63,8 @@ fn run(workspace: &Workspace) -> Run<'_> {
 }
 
 fn finish(workspace: &Workspace) -> Finished {
-    let finished = run(workspace).until_caught_up().start().finish();
-    finished.succeeded()
+    let host = run(workspace).until_caught_up().start();
+    host.finish_within(COMPILING_MAX).succeeded()
 }
 
 /// Reads the lines of a folder, file by file in the order of their names, which is
@@ -300,7 +304,8 @@ fn what_cannot_go_on_says_why() {
         let workspace = workspace(&catalog("../changes", 0));
         workspace.write_lines("lines.ndjson", [ONE]);
         let refused = |workspace: &Workspace, words: &[&str]| {
-            let finished = run(workspace).until_caught_up().start().finish();
+            let host = run(workspace).until_caught_up().start();
+            let finished = host.finish_within(COMPILING_MAX);
             finished.ended_with(1).says(words);
         };
         refused(&workspace, &[TASK, "../changes", "name one folder"]);
