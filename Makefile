@@ -1,7 +1,7 @@
 # Each target does all its own set-up, asks for nothing, and prints what it
 # installs.
 
-.PHONY: help setup connectors build demo test bench fuzz lint
+.PHONY: help setup connectors interpreted build demo test bench fuzz lint
 
 CONNECTORS := $(or $(CARGO_TARGET_DIR),target)/connectors
 
@@ -14,6 +14,10 @@ setup: ## Install what building needs
 connectors: setup ## Build the connectors into target/connectors
 	@scripts/build-connectors $(CONNECTORS)
 
+interpreted: ## Build the connectors in JavaScript and Python, with tools from npm and PyPI
+	@scripts/setup interpreted
+	@scripts/build-interpreted $(CONNECTORS)
+
 build: connectors ## Build the host into target/release/tidegate
 	@cargo build --release --bin tidegate
 
@@ -23,7 +27,7 @@ demo: setup ## Materialize examples/quickstart into a SQLite file
 	@cargo build --release --bin tidegate
 	@scripts/demo
 
-test: build ## Run every test
+test: build interpreted ## Run every test
 	@scripts/test
 
 bench: build ## Measure; writes target/bench/*.json

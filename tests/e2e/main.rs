@@ -10,6 +10,7 @@ mod conformance;
 mod disk;
 mod faults;
 mod follow;
+mod interpreted;
 mod kill;
 mod postgres;
 mod quickstart;

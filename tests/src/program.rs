@@ -35,6 +35,21 @@ pub fn connectors() -> PathBuf {
     directory
 }
 
+/// The connectors that bring an interpreter along.
+pub const INTERPRETED: [&str; 2] = ["materialize-ndjson-javascript", "materialize-ndjson-python"];
+
+/// Requires the connectors of [`INTERPRETED`]. They are built with tools of their own.
+pub fn interpreted() {
+    for name in INTERPRETED {
+        let path = target().join("connectors").join(format!("{name}.wasm"));
+        assert!(
+            path.exists(),
+            "{} is missing: run `make interpreted`",
+            path.display()
+        );
+    }
+}
+
 /// A test that has nothing to test must not pass.
 fn built(path: PathBuf) -> PathBuf {
     assert!(
