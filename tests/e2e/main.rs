@@ -8,6 +8,7 @@ mod client;
 mod commands;
 mod disk;
 mod faults;
+mod files;
 mod follow;
 mod kill;
 mod postgres;

@@ -52,6 +52,11 @@ impl Connector for FilesConnector {
         let config = Config::read(&spec.config)?;
         let root = Root::new(&config.path);
         let state = State::read(&request.state)?;
+        // A host that knows of nothing would be refused by the fence as well, and come again
+        // with a higher one until it is the highest: better to say at once what is wrong.
+        if state == State::default() {
+            state.check(&root)?;
+        }
         owner::open(&root, &spec.task, request.fence)?;
         state.check(&root)?;
         remove_orphans(&root, &state)?;

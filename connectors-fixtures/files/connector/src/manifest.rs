@@ -111,17 +111,19 @@ impl Pending {
             return Ok(());
         }
         owner::check(root, fence)?;
-        let mut directories = BTreeSet::new();
+        // Those above them, too: a session that was killed may have made them and no more.
+        let mut directories = BTreeSet::from([root.path("")]);
         for (file, staged) in files.iter().zip(&self.staged) {
             let path = root.path(&file.path);
             disk::make_directory(disk::parent(&path))?;
             place(&root.path(staged), &path, file)?;
-            directories.insert(disk::parent(&path).to_owned());
+            let slashes = file.path.match_indices('/');
+            directories.extend(slashes.map(|(end, _)| root.path(&file.path[..end])));
         }
+        disk::make_directory(disk::parent(&manifest))?;
         for path in &directories {
             directory::synchronize(path)?;
         }
-        disk::make_directory(disk::parent(&manifest))?;
         // Once more: the files may have taken long, and the manifest is what counts.
         owner::check(root, fence)?;
         let mut text = serde_json::to_vec(&self.manifest).expect("a manifest is text and numbers");

@@ -5,7 +5,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use tidegate_boilerplate::{ConnectorError, Fence, fence};
+use tidegate_boilerplate::{ConnectorError, Fence, directory, fence};
 
 use crate::disk;
 use crate::root::{OWN, Root};
@@ -49,6 +49,8 @@ pub(crate) fn claim(root: &Root, task: &str, dry_run: bool) -> Result<bool, Conn
         None if dry_run => Ok(true),
         None => {
             disk::make_directory(&root.own())?;
+            // Also where it was made before, by a host that was killed then.
+            directory::synchronize(&root.path(""))?;
             let owner = Owner {
                 task: task.to_owned(),
                 fence: None,

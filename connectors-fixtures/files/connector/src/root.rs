@@ -21,11 +21,12 @@ impl Root {
         })
     }
 
-    /// Returns the path of something in it.
+    /// Returns the path of something in it; of itself, if it has no name.
     pub(crate) fn path(&self, name: &str) -> String {
-        match &*self.0 {
-            "/" => format!("/{name}"),
-            root => format!("{root}/{name}"),
+        match (&*self.0, name) {
+            (root, "") => root.to_owned(),
+            ("/", name) => format!("/{name}"),
+            (root, name) => format!("{root}/{name}"),
         }
     }
 

@@ -88,6 +88,9 @@ impl Session {
         let path = self.root.path(&self.staged_name(self.begun));
         if self.begun == 0 {
             disk::make_directory(disk::parent(&path))?;
+            // A session that was killed may have made these and no more.
+            directory::synchronize(&self.root.own())?;
+            directory::synchronize(&self.root.staged())?;
         }
         self.begun += 1;
         Output::begin(path, &self.config, &self.bindings[binding].columns)
