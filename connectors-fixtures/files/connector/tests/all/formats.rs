@@ -237,16 +237,9 @@ fn parquet_columns_say_what_they_are() {
 fn parquet_groups_hold_a_bounded_number_of_bytes() {
     const DOCUMENT_BYTES: usize = 1 << 20;
     let mut fixture = opened(json!({"format": "parquet"}), vec![animals()]);
-    let mut random = 1_u64;
+    let text = "x".repeat(DOCUMENT_BYTES);
     for id in 0..80 {
-        // Text that no encoding makes much smaller.
-        let mut name = String::new();
-        while name.len() < DOCUMENT_BYTES {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            name += &format!("{random:x}");
-        }
+        let name = format!("{id} {text}");
         let mut row = fixture.harness.row(&animal(id, &name));
         row.document = "{}".to_owned();
         fixture.harness.store(0, &[row]).unwrap();
