@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The lines of a transaction, by folder.
+/// The lines of a transaction, by folder, without the headers of CSV files.
 pub type Lines = BTreeMap<String, Vec<String>>;
 
 /// Reads transactions one after the other.
@@ -45,7 +45,8 @@ impl Reader {
             let path = file["path"].as_str().unwrap_or_default();
             let text = fs::read_to_string(self.dir.join(path))
                 .map_err(|error| format!("transaction {}: {path}: {error}", self.next))?;
-            let rows: Vec<_> = text.lines().map(str::to_owned).collect();
+            let header = usize::from(path.ends_with(".csv"));
+            let rows: Vec<_> = text.lines().skip(header).map(str::to_owned).collect();
             if (text.len() as u64, rows.len() as u64)
                 != (number(file, "bytes"), number(file, "rows"))
             {
