@@ -49,7 +49,8 @@ impl Ndjson {
         }
         self.line.push('\n');
         let end = self.line.len() - 1;
-        if self.line[..end].contains(['\n', '\r']) {
+        // One character at a time: that is a search of whole words of memory.
+        if self.line[..end].contains('\n') || self.line[..end].contains('\r') {
             // Only between the parts of a document that was appended on several lines.
             let line = self.line[..end].replace(['\n', '\r'], " ");
             self.line.replace_range(..end, &line);
