@@ -144,14 +144,15 @@ impl<C: Connector> Driver<C> {
     }
 
     fn pacing(&self, request: &OpenRequest) -> Result<Option<Pacing>, ConnectorError> {
-        let property = pacing::CONFIG_PROPERTY;
         let schema = self.connector.spec().config_schema;
-        if schema["properties"].get(property).is_none() {
+        let offered = |property: &str| schema["properties"].get(property).is_some();
+        let mut properties = pacing::CONFIG_PROPERTIES.into_iter();
+        let Some((property, decide)) = properties.find(|(property, _)| offered(property)) else {
             return Ok(None);
-        }
+        };
         let spec = &request.spec;
-        let schedule = pacing::decide(spec.sync_schedule.as_ref(), spec.config.get(property))
-            .map_err(|error| {
+        let schedule =
+            decide(spec.sync_schedule.as_ref(), spec.config.get(property)).map_err(|error| {
                 ConnectorError::config(format!("the config's {property} is wrong: {error}"))
                     .of_field(property)
             })?;

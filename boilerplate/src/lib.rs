@@ -14,9 +14,9 @@
 //!   ([`batch`]);
 //! - whether the connector's own schedule paces, so that two never do
 //!   ([`pacing`]); it applies to a connector whose config schema has a
-//!   `syncSchedule`;
-//! - state patches ([`state`]), fences ([`fence`]) and the claims to checkpoints ([`claim`]), SQL ([`sql`]), and the host's
-//!   SQLite (`sqlite`) and network ([`net`]).
+//!   `syncSchedule` or an `uploadInterval`;
+//! - state patches ([`state`]), fences ([`fence`]) and the claims to checkpoints ([`claim`]), SQL ([`sql`]), instants
+//!   ([`instant`]), durable directories ([`directory`]), and the host's SQLite (`sqlite`) and network ([`net`]).
 //!
 //! # A connector
 //!
@@ -151,11 +151,13 @@ pub mod batch;
 pub mod bindings;
 pub mod claim;
 pub mod connector;
+pub mod directory;
 pub mod driver;
 pub mod error;
 pub mod fence;
 #[cfg(target_family = "wasm")]
 pub mod guest;
+pub mod instant;
 pub mod net;
 mod order;
 pub mod pacing;

@@ -14,11 +14,26 @@
 //! the wait.
 
 use serde_json::Value;
-use tidegate_schedule::{Configured, ConnectorSchedule, ScheduleError, classify};
+use tidegate_schedule::{
+    Configured, ConnectorSchedule, DEFAULT_UPLOAD_INTERVAL, ScheduleError, classify,
+    classify_uploads,
+};
 
-/// A connector's pacing property, in its config and at the top of its config
-/// schema. A connector without it never paces.
+/// The property of connectors with a whole schedule of their own.
 pub const CONFIG_PROPERTY: &str = "syncSchedule";
+
+/// The property of file sinks.
+pub const UPLOAD_PROPERTY: &str = "uploadInterval";
+
+/// How it is decided what a session is paced by: see [`decide`].
+pub type Decide =
+    fn(Option<&Value>, Option<&Value>) -> Result<Option<ConnectorSchedule>, ScheduleError>;
+
+/// A connector's pacing property, in its config and at the top of its config schema,
+/// and how it is read: the first that the schema has. A connector without any never
+/// paces.
+pub const CONFIG_PROPERTIES: [(&str, Decide); 2] =
+    [(CONFIG_PROPERTY, decide), (UPLOAD_PROPERTY, decide_uploads)];
 
 /// As many transactions must have stored little before a task counts as caught
 /// up: a single small one can be a pause between two large ones.
@@ -31,7 +46,7 @@ const BACKFILL_DOCUMENTS: u64 = 1_000_000;
 /// Decides what a session is paced by, if by anything.
 ///
 /// `spec_schedule` is the model's own, and `configured` what the connector's config
-/// has at [`CONFIG_PROPERTY`].
+/// has for its `syncSchedule`.
 ///
 /// # Errors
 ///
@@ -51,6 +66,25 @@ pub fn decide(
             Ok(Some(schedule))
         }
     }
+}
+
+/// Decides the same for a file sink, whose config has an `uploadInterval`.
+///
+/// # Errors
+///
+/// If the config's interval decides, and is wrong.
+pub fn decide_uploads(
+    spec_schedule: Option<&Value>,
+    configured: Option<&Value>,
+) -> Result<Option<ConnectorSchedule>, ScheduleError> {
+    if spec_schedule.is_some() {
+        return Ok(None);
+    }
+    Ok(match classify_uploads(configured)? {
+        Configured::Absent => Some(ConnectorSchedule::every(DEFAULT_UPLOAD_INTERVAL)),
+        Configured::AllZero => None,
+        Configured::Paced(schedule) => Some(schedule),
+    })
 }
 
 /// Decides whether one acknowledgement of a paced session is to be held.
@@ -170,6 +204,29 @@ mod tests {
             let model = json!({"cron": "0 2 * * *"});
             assert_eq!(decide(Some(&model), Some(&configured)), Ok(None));
         }
+    }
+
+    #[test]
+    fn a_file_sink_paces_by_its_interval_unless_the_spec_has_a_schedule() {
+        let cases = [
+            (None, Some("5m")),
+            (Some(json!("")), Some("5m")),
+            (Some(json!("0s")), None),
+            (Some(json!("1s")), None),
+            (Some(json!("15m")), Some("15m")),
+        ];
+        let model = json!({"baseInterval": "1h"});
+        for (configured, want) in cases {
+            let got = decide_uploads(None, configured.as_ref()).map(summary);
+            assert_eq!(got, Ok(want.map(str::to_owned)), "{configured:?}");
+            let got = decide_uploads(Some(&model), configured.as_ref());
+            assert_eq!(got, Ok(None), "{configured:?}, with a schedule in the spec");
+        }
+        assert!(decide_uploads(None, Some(&json!("often"))).is_err());
+        assert_eq!(
+            decide_uploads(Some(&model), Some(&json!("often"))),
+            Ok(None)
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod commands;
 mod conformance;
 mod disk;
 mod faults;
+mod files;
 mod follow;
 mod interpreted;
 mod kill;

@@ -10,6 +10,7 @@
 pub mod api;
 pub mod catalog;
 pub mod document;
+pub mod files;
 pub mod fold;
 pub mod host;
 pub mod postgres;

@@ -10,11 +10,14 @@
 //!     throughput [DOCUMENTS]                    writes target/bench/throughput.json
 //!     throughput calls                          writes target/bench/calls.json
 //!     throughput catalogs                       writes target/bench/validate.json
+//!     throughput files [DOCUMENTS]              writes target/bench/files.json
 //!     throughput flights FILE                   writes target/bench/flights.json
 //!     throughput plain INPUT DATABASE           the plain program
+//!     throughput plain-files INPUT OUTPUT       the same for files
 
 mod calls;
 mod catalogs;
+mod files;
 mod flights;
 mod generated;
 mod measure;
@@ -36,14 +39,21 @@ fn main() -> anyhow::Result<()> {
         [] => report("throughput", &generated::compare(DOCUMENTS)?),
         ["calls"] => report("calls", &calls::run()?),
         ["catalogs"] => report("validate", &catalogs::validate()?),
+        ["files"] => report("files", &files::compare(files::DOCUMENTS)?),
+        ["files", documents] => {
+            let documents = documents.parse().context("the number of documents")?;
+            report("files", &files::compare(documents)?)
+        }
         ["flights", file] => report("flights", &flights::run(Path::new(file))?),
         ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
+        ["plain-files", input, output] => files::plain(Path::new(input), Path::new(output)),
         [documents] => {
             let documents = documents.parse().context("the number of documents")?;
             report("throughput", &generated::compare(documents)?)
         }
         _ => bail!(
-            "usage: throughput [DOCUMENTS] | calls | catalogs | flights FILE | plain INPUT DATABASE"
+            "usage: throughput [DOCUMENTS] | calls | catalogs | files [DOCUMENTS] | flights FILE | plain INPUT DATABASE \
+             | plain-files INPUT OUTPUT"
         ),
     }
 }

@@ -49,8 +49,15 @@ pub struct ConnectorSchedule {
 impl Default for ConnectorSchedule {
     /// Returns the schedule of a connector that was not given one.
     fn default() -> Self {
+        Self::every(DEFAULT_FREQUENCY)
+    }
+}
+
+impl ConnectorSchedule {
+    /// Returns a schedule of one frequency, all day.
+    pub fn every(frequency: &str) -> Self {
         Self {
-            sync_frequency: Some(DEFAULT_FREQUENCY.to_owned()),
+            sync_frequency: Some(frequency.to_owned()),
             timezone: None,
             fast_sync_start_time: None,
             fast_sync_stop_time: None,
@@ -356,7 +363,7 @@ fn example(key: &str) -> &'static str {
 }
 
 /// Reads a frequency as connectors take it (`1h30m`, `1.5h`, `0`), and in the longer spellings of model schedules.
-fn parse_frequency(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_frequency(text: &str) -> Result<Duration, String> {
     match connector_duration_nanos(text) {
         Some(nanos) if nanos > INTERVAL_MAX.as_nanos() => {
             Err(format!("a frequency is at most {INTERVAL_DAYS_MAX} days"))

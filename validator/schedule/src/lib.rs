@@ -9,6 +9,7 @@ mod clock;
 mod interval;
 mod legacy;
 mod problem;
+mod upload;
 
 #[cfg(feature = "evaluate")]
 mod cron;
@@ -28,6 +29,7 @@ mod zone;
 pub use clock::{ClockTime, Day, DaySet};
 pub use legacy::{Configured, ConnectorSchedule, DEFAULT_FREQUENCY, classify};
 pub use problem::{Problem, ProblemKind, ScheduleError};
+pub use upload::{DEFAULT_UPLOAD_INTERVAL, classify_uploads};
 
 #[cfg(feature = "evaluate")]
 pub use explain::{Entry, Regime};

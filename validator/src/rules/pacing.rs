@@ -11,19 +11,15 @@ use crate::diagnostic::{Code, Report, Spot};
 use crate::load::{Node, Sources, join};
 use crate::model::{ComponentRef, Runnable, Task};
 use chrono::DateTime;
+use serde_json::Value;
 use tidegate_schedule::{
-    CompiledPacing, CompiledSchedule, Configured, DEFAULT_FREQUENCY, classify,
+    CompiledPacing, CompiledSchedule, Configured, DEFAULT_FREQUENCY, DEFAULT_UPLOAD_INTERVAL,
+    classify, classify_uploads,
 };
 use tidegate_wit::message::SpecResponse;
 
 const SYNC_SCHEDULE: &str = "syncSchedule";
 const UPLOAD_INTERVAL: &str = "uploadInterval";
-
-/// What file sinks wait between uploads when they are not told.
-const DEFAULT_UPLOAD_INTERVAL: &str = "5m";
-
-/// The least interval that some file sinks offer; they have no zero, and this one is none to speak of.
-const LEAST_UPLOAD_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Connectors that take a `syncSchedule`.
 const SCHEDULED_NAMES: [&str; 8] = [
@@ -79,7 +75,8 @@ pub(crate) fn paces(component: &ComponentRef, spec: Option<&SpecResponse>) -> Pa
 
 /// Returns whether an `uploadInterval` is as good as none.
 pub(crate) fn least_upload_interval(text: &str) -> bool {
-    humantime::parse_duration(text).is_ok_and(|interval| interval <= LEAST_UPLOAD_INTERVAL)
+    let amounts_to = classify_uploads(Some(&Value::from(text)));
+    matches!(amounts_to, Ok(Configured::AllZero))
 }
 
 /// Returns the offered `uploadInterval` that is as good as none.

@@ -24,10 +24,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tidegate_boilerplate::text::json_text;
 use tidegate_boilerplate::tuple::Element;
-use tidegate_boilerplate::{JsonType, Projection};
+use tidegate_boilerplate::{JsonType, Projection, instant};
 
 use crate::copy::Rows;
-use crate::{instant, numeric};
+use crate::numeric;
+
+/// PostgreSQL counts days and microseconds from the start of the year 2000.
+const DAYS_TO_2000: i32 = 10_957;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,9 +149,12 @@ impl ColumnType {
             }
             (Self::Boolean, Element::Bool(it)) => out.push(u8::from(*it)),
             (Self::DateTime, Element::String(text)) => {
-                out.extend(instant::date_time(text)?.to_be_bytes());
+                let micros = instant::date_time(text)? - i64::from(DAYS_TO_2000) * instant::DAY;
+                out.extend(micros.to_be_bytes());
             }
-            (Self::Date, Element::String(text)) => out.extend(instant::date(text)?.to_be_bytes()),
+            (Self::Date, Element::String(text)) => {
+                out.extend((instant::date(text)? - DAYS_TO_2000).to_be_bytes());
+            }
             (Self::Time, Element::String(text)) => {
                 let (micros, east) = instant::time(text)?;
                 let west = i32::try_from(-east).expect("an offset is below a day");

@@ -29,7 +29,6 @@ mod connector;
 mod constraint;
 mod copy;
 mod dialect;
-mod instant;
 mod login;
 mod numeric;
 mod record;

@@ -1,20 +1,32 @@
-//! Dates and times of text, as PostgreSQL's binary formats count them.
+//! Dates and times of text, as destinations count them.
 //!
-//! A date is a number of days, a time or an instant one of microseconds, from the
-//! start of the year 2000. Digits beyond microseconds are cut off: the document
-//! keeps them.
+//! ```text
+//! "2026-01-31T23:59:59.5+01:00" -> microseconds since 1970 in UTC -> "2026-01-31T22:59:59.500000Z"
+//! ```
+//!
+//! A date is a number of days, an instant one of microseconds, from the start of the
+//! year 1970. Digits beyond microseconds are cut off: the document keeps them.
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+/// Microseconds of an hour.
+pub const HOUR: i64 = 60 * MINUTE;
+/// Microseconds of a day.
+pub const DAY: i64 = 24 * HOUR;
 
-/// Days from the first of March of the year 0 to the first of January 2000.
-const DAYS_TO_2000: i64 = 730_425;
+/// Days from the first of March of the year 0 to the first of January 1970.
+const DAYS_TO_1970: i64 = 719_468;
+
+/// Days of four centuries: after so many the calendar repeats itself.
+const ERA_DAYS: i64 = 146_097;
 
 /// Reads an instant: a date, `T` or a space, a time and an offset, in either case of
-/// letters. Returns microseconds.
-pub(crate) fn date_time(text: &str) -> Result<i64, &'static str> {
+/// letters. Returns microseconds since 1970.
+///
+/// # Errors
+///
+/// If it is none, or has no offset: which instant it is, is not known then.
+pub fn date_time(text: &str) -> Result<i64, &'static str> {
     const SHAPE: &str = "it is not a date, T, and a time with an offset: 2026-01-31T23:59:59Z";
     let (date_text, time_text) = text.split_at_checked(10).ok_or(SHAPE)?;
     let clock = time_text.strip_prefix(['T', 't', ' ']).ok_or(SHAPE)?;
@@ -23,8 +35,12 @@ pub(crate) fn date_time(text: &str) -> Result<i64, &'static str> {
     Ok(i64::from(days) * DAY + micros - offset * SECOND)
 }
 
-/// Reads a date: `2026-01-31`. Returns days.
-pub(crate) fn date(text: &str) -> Result<i32, &'static str> {
+/// Reads a date: `2026-01-31`. Returns days since 1970.
+///
+/// # Errors
+///
+/// If it is none.
+pub fn date(text: &str) -> Result<i32, &'static str> {
     const SHAPE: &str = "it is not a date: 2026-01-31";
     let bytes = text.as_bytes();
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -53,12 +69,16 @@ pub(crate) fn date(text: &str) -> Result<i32, &'static str> {
         + (153 * month + 2) / 5
         + day
         - 1;
-    Ok(i32::try_from(days - DAYS_TO_2000).expect("a year of four digits has few days"))
+    Ok(i32::try_from(days - DAYS_TO_1970).expect("a year of four digits has few days"))
 }
 
 /// Reads a time with its offset: `23:59:59.5+01:00`. Returns microseconds since
 /// midnight, and the offset in seconds east of Greenwich.
-pub(crate) fn time(text: &str) -> Result<(i64, i64), &'static str> {
+///
+/// # Errors
+///
+/// If it is none, or has no offset.
+pub fn time(text: &str) -> Result<(i64, i64), &'static str> {
     const SHAPE: &str = "it is not a time: 23:59:59Z";
     let bytes = text.as_bytes();
     if bytes.len() < 8 || bytes[2] != b':' || bytes[5] != b':' {
@@ -66,7 +86,7 @@ pub(crate) fn time(text: &str) -> Result<(i64, i64), &'static str> {
     }
     let part = |from: usize, to: usize| number(&bytes[from..to]).ok_or(SHAPE);
     let (hour, minute, second) = (part(0, 2)?, part(3, 5)?, part(6, 8)?);
-    // A leap second is the next minute's first, as PostgreSQL has it.
+    // A leap second is the next minute's first, as databases have it.
     if hour > 23 || minute > 59 || second > 60 {
         return Err("there is no such time of day");
     }
@@ -88,6 +108,31 @@ pub(crate) fn time(text: &str) -> Result<(i64, i64), &'static str> {
     }
     let of_day = hour * HOUR + minute * MINUTE + second * SECOND + micros;
     Ok((of_day, offset(rest)?))
+}
+
+/// Returns the year, month and day that is so many days after the start of 1970.
+pub fn civil(days: i64) -> (i64, i64, i64) {
+    // Counted from March, as in `date`.
+    let days = days + DAYS_TO_1970;
+    let (era, of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..=9 => (year, month + 3),
+        _ => (year + 1, month - 9),
+    };
+    (era * 400 + year, month, day)
+}
+
+/// Writes an instant, in UTC: `2026-01-31T22:59:59.500000Z`.
+pub fn text(micros: i64) -> String {
+    let (year, month, day) = civil(micros.div_euclid(DAY));
+    let of_day = micros.rem_euclid(DAY);
+    let (hour, minute) = (of_day / HOUR, of_day / MINUTE % 60);
+    let (second, fraction) = (of_day / SECOND % 60, of_day % SECOND);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
 }
 
 fn offset(text: &[u8]) -> Result<i64, &'static str> {
@@ -125,6 +170,9 @@ fn number(digits: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
+    /// The cases count from 2000, whose leap years are easier to see.
+    const Y2000: i64 = 10_957 * DAY;
+
     #[test]
     fn instants() {
         let cases = [
@@ -157,7 +205,11 @@ mod tests {
             ("\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}T00:00:00Z", None),
         ];
         for (text, want) in cases {
+            let want = want.map(|micros| micros + Y2000);
             assert_eq!(date_time(text).ok(), want, "{text}");
+            if let Some(micros) = want {
+                assert_eq!(date_time(&super::text(micros)), Ok(micros), "{text}");
+            }
         }
     }
 
@@ -169,11 +221,20 @@ mod tests {
                 for day in 1..=31 {
                     if let Ok(days) = date(&format!("{year:04}-{month:02}-{day:02}")) {
                         assert_eq!(days, last + 1, "{year}-{month}-{day}");
+                        assert_eq!(civil(days.into()), (year, month, day));
                         last = days;
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn instants_are_written_in_utc() {
+        assert_eq!(text(0), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(text(-1), "1969-12-31T23:59:59.999999Z");
+        let micros = date_time("2026-01-31T23:59:59.5+01:00").unwrap();
+        assert_eq!(text(micros), "2026-01-31T22:59:59.500000Z");
     }
 
     #[test]
