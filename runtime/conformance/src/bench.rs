@@ -3,8 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use tidegate_host::sandbox::{Component, Fault, Grants, Session, SessionConfig};
-use tidegate_wit::message::{SpecResponse, ValidateBinding, ValidateRequest, ValidateResponse};
+use tidegate_host::sandbox::{Component, Fault, GrantError, Grants, Session, SessionConfig};
+use tidegate_wit::message::{
+    Spec, SpecResponse, ValidateBinding, ValidateRequest, ValidateResponse,
+};
 
 use crate::failure::{Failure, SuiteError};
 use crate::sample::Collection;
@@ -25,7 +27,6 @@ pub(crate) struct Bench {
     pub(crate) component: Component,
     pub(crate) spec: SpecResponse,
     pub(crate) setup: Setup,
-    grants: Grants,
     /// Tells this run's resources from those that earlier runs have left.
     run: String,
     resources: Vec<(Updates, Value)>,
@@ -35,25 +36,24 @@ impl Bench {
     /// Learns what the connector is.
     pub(crate) async fn new(component: Component, setup: Setup) -> Result<Bench, SuiteError> {
         let spec = component.spec().await?.clone();
-        fits("config", &spec.config_schema, &setup.config)?;
+        let config = named(&setup.config, "task", "name");
+        fits("config", &spec.config_schema, &config)?;
         for (part, template) in setup.resources() {
-            fits(part, &spec.resource_schema, &named(template, "name"))?;
+            fits(
+                part,
+                &spec.resource_schema,
+                &named(template, "task", "name"),
+            )?;
         }
-        let grants = Grants::new(
-            &spec.wants,
-            &setup.config,
-            &setup.allow,
-            &setup.base,
-            &|path| path.is_dir(),
-        )?;
         let mut bench = Bench {
             component,
             spec,
             setup,
-            grants,
             run: run_name(),
             resources: Vec::new(),
         };
+        // So that what cannot be granted is said once.
+        bench.grants(&config)?;
         bench.resources = bench.sort().await?;
         Ok(bench)
     }
@@ -62,8 +62,11 @@ impl Bench {
     async fn sort(&self) -> Result<Vec<(Updates, Value)>, Fault> {
         let mut sorted = Vec::new();
         for (_, template) in self.setup.resources() {
-            let asked = (named(template, &self.name("sort", 0)), Collection::plain());
-            let answer = self.validate(&[asked], None).await?;
+            let asked = (
+                named(template, "sort", &self.name("sort", 0)),
+                Collection::plain(),
+            );
+            let answer = self.validate(&[asked]).await?;
             let delta = answer.bindings.first().is_some_and(|it| it.delta_updates);
             let updates = match delta {
                 true => Updates::Delta,
@@ -89,7 +92,11 @@ impl Bench {
     ) -> Result<Value, Failure> {
         let found = self.resources.iter().find(|(kind, _)| *kind == updates);
         match found {
-            Some((_, template)) => Ok(named(template, &self.name(check, nth))),
+            Some((_, template)) => Ok(named(
+                template,
+                &self.name(check, 0),
+                &self.name(check, nth),
+            )),
             None if updates == Updates::Standard => Err(Failure::not_applicable(
                 "the connector takes delta updates only",
             )),
@@ -104,13 +111,25 @@ impl Bench {
         self.resources.iter().map(|(updates, _)| *updates)
     }
 
-    /// Starts an instance that reaches what the setup grants.
-    pub(crate) async fn start(&self, task: &str) -> Result<Session, Fault> {
+    /// Returns the config of a check's task.
+    pub(crate) fn config(&self, check: &str) -> Value {
+        let name = self.name(check, 0);
+        named(&self.setup.config, &name, &name)
+    }
+
+    fn grants(&self, config: &Value) -> Result<Grants, GrantError> {
+        let Setup { allow, base, .. } = &self.setup;
+        Grants::new(&self.spec.wants, config, allow, base, &|path| path.is_dir())
+    }
+
+    /// Starts an instance for a task, which reaches what its config names.
+    pub(crate) async fn start(&self, spec: &Spec) -> Result<Session, Failure> {
+        let grants = self.grants(&spec.config);
         let config = SessionConfig {
-            grants: self.grants.clone(),
-            ..SessionConfig::without_grants(task)
+            grants: grants.map_err(|error| Failure::wrong(error.to_string()))?,
+            ..SessionConfig::without_grants(&spec.task)
         };
-        self.component.start(config).await
+        Ok(self.component.start(config).await?)
     }
 
     /// Asks how bindings can be held, of an instance that reaches nothing: so do
@@ -118,7 +137,6 @@ impl Bench {
     pub(crate) async fn validate(
         &self,
         bindings: &[(Value, Collection)],
-        config: Option<&Value>,
     ) -> Result<ValidateResponse, Fault> {
         let bindings = bindings
             .iter()
@@ -131,7 +149,7 @@ impl Bench {
             });
         let request = ValidateRequest {
             task: "conformance/validate".to_owned(),
-            config: config.unwrap_or(&self.setup.config).clone(),
+            config: self.config("validate"),
             bindings: bindings.collect(),
             last: None,
         };

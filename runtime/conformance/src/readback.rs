@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::sample::SEQ;
-use crate::setup::{Setup, named_command};
+use crate::setup::{Setup, named_text};
+use crate::task::Task;
 
 /// How long the command may take: it prints the few rows of a check.
 const READBACK_MAX: Duration = Duration::from_secs(30);
@@ -19,14 +20,17 @@ const READBACK_MAX: Duration = Duration::from_secs(30);
 /// How often each number in [`SEQ`] is there.
 pub(crate) type Counts = BTreeMap<i64, usize>;
 
-/// Returns how often each document is in the resource `name`.
-pub(crate) async fn counts(setup: &Setup, name: &str) -> Result<Counts, Failure> {
+/// Returns how often each document is in a binding's resource.
+pub(crate) async fn counts(task: &Task<'_>, binding: u32) -> Result<Counts, Failure> {
+    let setup = &task.bench.setup;
     let Some(command) = &setup.readback else {
         return Err(Failure::not_applicable(
             "delta updates are never loaded: give the setup a `readback` command that prints the rows",
         ));
     };
-    let command = named_command(command, name);
+    let (task, name) = (task.name(0), task.name(binding));
+    let command = command.iter().map(|part| named_text(part, task, name));
+    let command: Vec<String> = command.collect();
     let text = output(setup, &command).await?;
     let mut counts = Counts::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

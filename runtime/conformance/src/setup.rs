@@ -16,11 +16,15 @@ use tidegate_host::sandbox::Allow;
 /// Stands for the name of a resource, wherever there is text.
 const NAME: &str = "{name}";
 
+/// Stands for the name of a task, for destinations that are one task's alone.
+const TASK: &str = "{task}";
+
 /// What the suite is run with.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Setup {
-    /// The endpoint's config.
+    /// The endpoint's config; `{task}` in it stands for a name that differs from
+    /// task to task, where a destination is one task's alone.
     pub config: Value,
     /// A binding's resource; `{name}` in it stands for a name that differs from
     /// binding to binding, and from run to run.
@@ -28,8 +32,8 @@ pub struct Setup {
     /// A resource that takes delta updates, of a connector that has both kinds.
     #[serde(default)]
     pub delta_resource: Option<Value>,
-    /// A command that prints the rows of the resource `{name}`, a JSON object a
-    /// line: how delta updates are seen, which are never loaded.
+    /// A command that prints the rows of the resource `{name}` of `{task}`, a JSON
+    /// object a line: how delta updates are seen, which are never loaded.
     #[serde(default)]
     pub readback: Option<Vec<String>>,
     /// What the connector may reach, in place of what its config names.
@@ -65,7 +69,7 @@ impl Setup {
         let mut setup: Setup = serde_json::from_value(value)?;
         setup.base = base.to_owned();
         for (part, resource) in setup.resources() {
-            if named(resource, "") == *resource {
+            if named(resource, "", "") == *resource {
                 return Err(SetupError::NoName(part));
             }
         }
@@ -79,25 +83,22 @@ impl Setup {
     }
 }
 
-/// Puts a name in its place, in all text of a value.
-pub(crate) fn named(template: &Value, name: &str) -> Value {
+/// Puts names in their places, in all text of a value.
+pub(crate) fn named(template: &Value, task: &str, name: &str) -> Value {
     match template {
-        Value::String(text) => Value::String(text.replace(NAME, name)),
-        Value::Array(items) => items.iter().map(|item| named(item, name)).collect(),
+        Value::String(text) => Value::String(named_text(text, task, name)),
+        Value::Array(items) => items.iter().map(|item| named(item, task, name)).collect(),
         Value::Object(entries) => {
-            let entry = |(key, value): (&String, &Value)| (key.clone(), named(value, name));
+            let entry = |(key, value): (&String, &Value)| (key.clone(), named(value, task, name));
             Value::Object(entries.iter().map(entry).collect())
         }
         other => other.clone(),
     }
 }
 
-/// Puts a name in its place in a command.
-pub(crate) fn named_command(command: &[String], name: &str) -> Vec<String> {
-    command
-        .iter()
-        .map(|part| part.replace(NAME, name))
-        .collect()
+/// Puts names in their places in text.
+pub(crate) fn named_text(text: &str, task: &str, name: &str) -> String {
+    text.replace(NAME, name).replace(TASK, task)
 }
 
 #[cfg(test)]
@@ -138,10 +139,10 @@ mod tests {
 
     #[test]
     fn names_go_wherever_there_is_text() {
-        let template = json!({"a": ["x/{name}", 1], "b": {"c": "{name}{name}"}});
+        let template = json!({"a": ["{task}/{name}", 1], "b": {"c": "{name}{name}"}});
         assert_eq!(
-            named(&template, "n"),
-            json!({"a": ["x/n", 1], "b": {"c": "nn"}})
+            named(&template, "t", "n"),
+            json!({"a": ["t/n", 1], "b": {"c": "nn"}})
         );
     }
 }

@@ -69,10 +69,10 @@ impl<'b> Task<'b> {
             names.push(bench.name(check, nth));
             asked.push((bench.resource(*updates, check, nth)?, collection.clone()));
         }
-        let answer = bench.validate(&asked, None).await?;
+        let answer = bench.validate(&asked).await?;
         let mut spec = Spec {
             task: format!("conformance/{}", bench.name(check, 0)),
-            config: bench.setup.config.clone(),
+            config: bench.config(check),
             bindings: Vec::new(),
             sync_schedule: None,
         };
@@ -137,7 +137,7 @@ impl<'b> Task<'b> {
             state: self.state.clone(),
             dry_run,
         };
-        let mut session = self.bench.start(&self.spec.task).await?;
+        let mut session = self.bench.start(&self.spec).await?;
         let response = session.apply(&request).await?;
         match (dry_run, response.patch) {
             (true, Some(patch)) => {
@@ -170,7 +170,7 @@ impl<'b> Task<'b> {
     /// Starts a session that is killed at some point.
     pub(crate) async fn open_killed(&mut self, kill: Option<Kill>) -> Result<Run, Failure> {
         self.fence.session += 1;
-        let session = self.bench.start(&self.spec.task).await?;
+        let session = self.bench.start(&self.spec).await?;
         Run::open(session, self.open_request(self.fence), kill).await
     }
 
@@ -350,7 +350,11 @@ fn held(
     Ok(held)
 }
 
+/// Returns the number that tells a document apart.
 fn seq(document: &str) -> i64 {
-    let document: Value = serde_json::from_str(document).expect("the samples are JSON");
-    document[SEQ].as_i64().expect("a delta update has a number")
+    let mut tape = Tape::default();
+    let document = tape.parse(document.as_bytes());
+    let seq = document.expect("the samples are JSON").root().get(SEQ);
+    let seq = seq.and_then(|seq| seq.text().parse().ok());
+    seq.expect("a delta update has a number")
 }

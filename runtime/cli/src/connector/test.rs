@@ -32,6 +32,7 @@ The file has the endpoint's config and a binding's resource, in which {name} sta
 
 For a connector that takes delta updates too, add a `deltaResource`; what is never loaded is seen
 through a command that prints the rows of the resource {name}, a JSON object a line, as `readback`.
+Where a destination is one task's alone, {task} stands for the task in the config and the command.
 
 Every check makes resources of its own, which stay: name a destination that is there for tests. Exit
 code 0 if no check failed, 1 if one did.")]

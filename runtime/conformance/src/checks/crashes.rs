@@ -37,7 +37,7 @@ async fn kill_everywhere(bench: &Bench, check: &str, kind: Updates) -> Passed {
     let mut task = bench.task(check, &bindings).await?;
     if kind == Updates::Delta {
         // Says so before the work if nothing can be seen.
-        readback::counts(&bench.setup, task.name(0)).await?;
+        readback::counts(&task, 0).await?;
     }
     let mut kills: BTreeMap<Step, usize> = BTreeMap::new();
     let mut rounds = 0;
@@ -128,7 +128,7 @@ fn writes(kind: Updates, number: i64) -> Vec<Write> {
 async fn check_added(task: &mut Task<'_>, at: &str) -> Result<(), Failure> {
     let exactly_once = task.open().await?.opened.guarantee == Guarantee::ExactlyOnce;
     for binding in 0..2 {
-        let counts = readback::counts(&task.bench.setup, task.name(binding)).await?;
+        let counts = readback::counts(task, binding).await?;
         let added = &task.committed(binding).added;
         for seq in added {
             let count = counts.get(seq).copied().unwrap_or(0);
@@ -170,7 +170,7 @@ pub(super) async fn acknowledge_again(bench: &Bench) -> Passed {
     }
     drop(run);
     if kind == Updates::Delta && bench.setup.readback.is_some() {
-        let counts = readback::counts(&bench.setup, task.name(0)).await?;
+        let counts = readback::counts(&task, 0).await?;
         if counts.values().any(|count| *count != 1) {
             return Err(Failure::wrong(format!(
                 "after four acknowledgements the documents are there so often: {counts:?}"

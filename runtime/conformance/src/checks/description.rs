@@ -36,8 +36,8 @@ pub(super) async fn validate(bench: &Bench) -> Passed {
     for nth in 0..2 {
         asked.push((bench.resource(kind, "validate", nth)?, Collection::plain()));
     }
-    let answer = bench.validate(&asked, None).await?;
-    if answer != bench.validate(&asked, None).await? {
+    let answer = bench.validate(&asked).await?;
+    if answer != bench.validate(&asked).await? {
         return Err(Failure::wrong("validate answers something else each time"));
     }
     if answer.bindings.len() != asked.len() {

@@ -43,7 +43,7 @@ pub(super) async fn fence(bench: &Bench) -> Passed {
     }
     drop(run);
     if bench.setup.readback.is_some() {
-        let counts = readback::counts(&bench.setup, task.name(0)).await?;
+        let counts = readback::counts(&task, 0).await?;
         if counts.contains_key(&2) || counts.contains_key(&3) {
             return Err(Failure::wrong("documents of the stale session are there"));
         }
@@ -95,7 +95,7 @@ pub(super) async fn open(bench: &Bench) -> Passed {
     drop(run);
     for (epoch, session) in [(3, 5), (3, 4), (2, 9)] {
         let request = task.open_request(Fence { epoch, session });
-        let mut session_of = bench.start(&task.spec.task).await?;
+        let mut session_of = bench.start(&task.spec).await?;
         let name = format!("open with the fence {epoch}.{session} after 3.5");
         refused(&name, session_of.open(&request).await)?;
     }

@@ -55,7 +55,7 @@ pub(super) async fn order(bench: &Bench) -> Passed {
     for (before, wrong) in WRONG {
         task.fence.session += 1;
         let request = task.open_request(task.fence);
-        let mut session = bench.start(&task.spec.task).await?;
+        let mut session = bench.start(&task.spec).await?;
         for call in *before {
             make(&mut session, call, &request).await?;
         }

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use super::{Bench, Collection, Failure, Passed, any};
 use crate::sample::plain;
 
-/// Where a connector has a schedule of its own.
-const PROPERTY: &str = "syncSchedule";
+/// Where a connector has a schedule of its own...
+const SCHEDULE: &str = "syncSchedule";
+/// ...and where one has that writes files.
+const UPLOADS: &str = "uploadInterval";
 
 /// Transactions after which a paced connector holds acknowledgements: it is known
 /// to be caught up.
@@ -14,22 +16,30 @@ const CAUGHT_UP_TXNS: i64 = 5;
 
 /// What a schedule in the config leads to: without one in the spec, and with one.
 pub(super) async fn pacing(bench: &Bench) -> Passed {
-    let has = bench.spec.config_schema["properties"]
-        .get(PROPERTY)
-        .is_some();
+    let properties = &bench.spec.config_schema["properties"];
+    let found = [SCHEDULE, UPLOADS]
+        .into_iter()
+        .find(|it| properties.get(it).is_some());
     let spec_schedule = json!({"baseInterval": "1h"});
-    let configs: &[(Option<Value>, bool)] = match has {
-        true => &[
+    let configs: &[(Option<Value>, bool)] = match found {
+        Some(SCHEDULE) => &[
             (None, true),
             (Some(json!({})), true),
             (Some(json!({"syncFrequency": "0s"})), false),
             (Some(json!({"syncFrequency": "5m"})), true),
         ],
-        false => &[(None, false)],
+        Some(_) => &[
+            (None, true),
+            (Some(json!("0s")), false),
+            (Some(json!("5m")), true),
+        ],
+        None => &[(None, false)],
     };
-    if has && !bench.spec.defers_to_schedule {
+    if let Some(property) = found
+        && !bench.spec.defers_to_schedule
+    {
         return Err(Failure::wrong(format!(
-            "the config has a `{PROPERTY}`, and the spec does not say that it defers to the \
+            "the config has a `{property}`, and the spec does not say that it defers to the \
              materialization's schedule"
         )));
     }
@@ -38,7 +48,7 @@ pub(super) async fn pacing(bench: &Bench) -> Passed {
         for schedule in [None, Some(spec_schedule.clone())] {
             let want = *paced && schedule.is_none();
             nth += 1;
-            let got = is_paced(bench, nth, config.as_ref(), schedule.clone()).await?;
+            let got = is_paced(bench, nth, (found, config.as_ref()), schedule.clone()).await?;
             if got != want {
                 let shown = |value: &Option<Value>| match value {
                     Some(value) => value.to_string(),
@@ -56,9 +66,9 @@ pub(super) async fn pacing(bench: &Bench) -> Passed {
             }
         }
     }
-    Ok(match has {
-        true => String::new(),
-        false => "has no schedule of its own".to_owned(),
+    Ok(match found {
+        Some(property) => format!("its own is `{property}`"),
+        None => "has no schedule of its own".to_owned(),
     })
 }
 
@@ -66,16 +76,16 @@ pub(super) async fn pacing(bench: &Bench) -> Passed {
 async fn is_paced(
     bench: &Bench,
     nth: usize,
-    config: Option<&Value>,
+    (property, config): (Option<&str>, Option<&Value>),
     schedule: Option<Value>,
 ) -> Result<bool, Failure> {
     let check = format!("pacing{nth}");
     let mut task = bench
         .task(&check, &[(any(bench)?, Collection::plain())])
         .await?;
-    if let Some(entries) = task.spec.config.as_object_mut() {
-        entries.remove(PROPERTY);
-        entries.extend(config.map(|config| (PROPERTY.to_owned(), config.clone())));
+    if let (Some(property), Some(entries)) = (property, task.spec.config.as_object_mut()) {
+        entries.remove(property);
+        entries.extend(config.map(|config| (property.to_owned(), config.clone())));
     }
     task.spec.sync_schedule = schedule;
     let mut run = task.open().await?;

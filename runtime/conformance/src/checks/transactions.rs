@@ -65,7 +65,7 @@ pub(super) async fn one_key(bench: &Bench) -> Passed {
     drop(run);
     task.check_committed().await?;
     if kind == Updates::Delta {
-        let counts = readback::counts(&bench.setup, task.name(0)).await?;
+        let counts = readback::counts(&task, 0).await?;
         if counts.len() as i64 != TXNS {
             return Err(Failure::wrong(format!(
                 "{TXNS} documents of one key were added, and {} are there",
