@@ -108,6 +108,22 @@ fn postgres_passes() {
     passes(suite(&workspace, "materialize-postgres", &setup), &[]);
 }
 
+/// A directory is one task's alone, and what is committed is what manifests name.
+#[test]
+fn files_pass() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("out")).expect("a directory can be made");
+    let rows = "cd out/{task} && grep -oh '\"path\":\"{name}/v0/[^\"]*' manifest/*.json 2>/dev/null \
+        | cut -d'\"' -f4 | xargs -r cat";
+    let setup = json!({
+        "config": {"path": "out/{task}", "format": "ndjson"},
+        "resource": {"folder": "{name}"},
+        "readback": ["sh", "-c", rows],
+    });
+    let skipped = ["apply-backfill", "keys", "updates", "bad-document", "kill"];
+    passes(suite(&workspace, "materialize-files", &setup), &skipped);
+}
+
 #[test]
 fn the_starter_passes() {
     let workspace = Workspace::new();

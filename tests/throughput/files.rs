@@ -5,33 +5,21 @@
 //!     +------> a map by key, written as lines
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use fastrand::Rng;
 use serde_json::{Value, json};
 use tidegate_tests::catalog::{Catalog, Task};
 use tidegate_tests::document::ORDERS;
 use tidegate_tests::host::Host;
 use tidegate_tests::workspace::Workspace;
 
-use crate::measure::{Measured, round};
-
-/// Enough for several files and transactions.
-pub const DOCUMENTS: usize = 1_000_000;
-
-/// Of ten documents, so many have a key of their own.
-const KEYS_OF_TEN: usize = 3;
-
-/// A document's text fills up to about this many bytes.
-const DOCUMENT_BYTES: usize = 250;
-
-/// The same documents each time.
-const SEED: u64 = 1;
+use crate::measure::{Measured, fastest, round};
+use crate::million;
 
 /// Each figure is the best of so many: what else the machine does only slows.
 const RUNS: usize = 3;
@@ -41,7 +29,7 @@ const INPUT: &str = "orders.ndjson";
 /// Measures both formats.
 pub fn compare(documents: usize) -> anyhow::Result<Value> {
     let workspace = Workspace::new();
-    let keys = generate(&workspace.path(INPUT), documents)?;
+    let keys = million::write(&workspace.path(INPUT), documents)?;
     let mut plain = Vec::new();
     let mut formats: Vec<_> = ["ndjson", "parquet"].map(|it| (it, Vec::new())).into();
     for _ in 0..RUNS {
@@ -92,34 +80,6 @@ pub fn plain(input: &Path, output: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the documents; returns how many keys they have.
-fn generate(file: &Path, documents: usize) -> anyhow::Result<usize> {
-    let mut random = Rng::with_seed(SEED);
-    let keys_max = (documents * KEYS_OF_TEN / 10).max(1) as u64;
-    let mut keys = BTreeSet::new();
-    let mut file = BufWriter::new(File::create(file)?);
-    for line in 1..=documents {
-        // Each key once, so that there are as many as there should be; then at random.
-        let id = match line as u64 <= keys_max {
-            true => line as u64,
-            false => random.u64(1..=keys_max),
-        };
-        keys.insert(id);
-        let cents = random.u32(0..1_000_000);
-        let mut text = format!(
-            r#"{{"id":{id},"line":{line},"total":{}.{:02},"status":"shipped","note":""#,
-            cents / 100,
-            cents % 100
-        );
-        while text.len() < DOCUMENT_BYTES - 2 {
-            text.push(random.alphanumeric());
-        }
-        writeln!(file, "{text}\"}}")?;
-    }
-    file.into_inner()?.sync_all()?;
-    Ok(keys.len())
-}
-
 fn run_plain(workspace: &Workspace, keys: usize) -> anyhow::Result<Measured> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -137,23 +97,12 @@ fn run_tidegate(workspace: &Workspace, format: &str, keys: usize) -> anyhow::Res
             fs::remove_dir_all(workspace.path(left))?;
         }
     }
-    let schema = json!({
-        "type": "object",
-        "required": ["id"],
-        "properties": {
-            "id": { "type": "integer" },
-            "line": { "type": "integer" },
-            "total": { "type": "number" },
-            "status": { "type": "string" },
-            "note": { "type": "string" },
-        },
-    });
     let task = Task::new(
         "materialize-files",
         json!({ "path": "out", "format": format, "uploadInterval": "0s" }),
     );
     let task = task.binding(json!({ "source": ORDERS, "resource": { "folder": "orders" } }));
-    let catalog = Catalog::new().collection(ORDERS, &["/id"], schema);
+    let catalog = Catalog::new().collection(ORDERS, &["/id"], million::schema());
     workspace.catalog(&catalog.task("acmeCo/orders", task));
     let run = workspace.run().input(ORDERS, INPUT).until_caught_up();
     let measured = Measured::run(run.start())?;
@@ -171,9 +120,4 @@ fn rows(manifests: &Path) -> anyhow::Result<u64> {
         rows += files.filter_map(|file| file["rows"].as_u64()).sum::<u64>();
     }
     Ok(rows)
-}
-
-fn fastest(runs: Vec<Measured>) -> Measured {
-    let fastest = runs.into_iter().min_by_key(|run| run.took);
-    fastest.expect("there is at least one run")
 }

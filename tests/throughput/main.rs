@@ -12,6 +12,7 @@
 //!     throughput catalogs                       writes target/bench/validate.json
 //!     throughput files [DOCUMENTS]              writes target/bench/files.json
 //!     throughput flights FILE                   writes target/bench/flights.json
+//!     throughput postgres [DOCUMENTS]           writes target/bench/postgres.json
 //!     throughput plain INPUT DATABASE           the plain program
 //!     throughput plain-files INPUT OUTPUT       the same for files
 
@@ -21,7 +22,9 @@ mod files;
 mod flights;
 mod generated;
 mod measure;
+mod million;
 mod plain;
+mod postgres;
 
 use std::fs;
 use std::path::Path;
@@ -39,12 +42,17 @@ fn main() -> anyhow::Result<()> {
         [] => report("throughput", &generated::compare(DOCUMENTS)?),
         ["calls"] => report("calls", &calls::run()?),
         ["catalogs"] => report("validate", &catalogs::validate()?),
-        ["files"] => report("files", &files::compare(files::DOCUMENTS)?),
+        ["files"] => report("files", &files::compare(million::DOCUMENTS)?),
         ["files", documents] => {
             let documents = documents.parse().context("the number of documents")?;
             report("files", &files::compare(documents)?)
         }
         ["flights", file] => report("flights", &flights::run(Path::new(file))?),
+        ["postgres"] => report("postgres", &postgres::compare(million::DOCUMENTS)?),
+        ["postgres", documents] => {
+            let documents = documents.parse().context("the number of documents")?;
+            report("postgres", &postgres::compare(documents)?)
+        }
         ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
         ["plain-files", input, output] => files::plain(Path::new(input), Path::new(output)),
         [documents] => {
@@ -52,7 +60,7 @@ fn main() -> anyhow::Result<()> {
             report("throughput", &generated::compare(documents)?)
         }
         _ => bail!(
-            "usage: throughput [DOCUMENTS] | calls | catalogs | files [DOCUMENTS] | flights FILE | plain INPUT DATABASE \
+            "usage: throughput [DOCUMENTS] | calls | catalogs | files [DOCUMENTS] | flights FILE | postgres [DOCUMENTS] | plain INPUT DATABASE \
              | plain-files INPUT OUTPUT"
         ),
     }
