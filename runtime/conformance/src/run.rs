@@ -136,17 +136,23 @@ impl Run {
             }
         }
         for (binding, updates) in (0..).zip(&task.updates) {
-            while *updates == Updates::Standard {
-                let answer = self
-                    .call(Step::Flush, move |session| Box::pin(session.flush(binding)))
-                    .await?;
-                if answer.is_empty() {
-                    break;
-                }
-                take(binding, &answer, &mut loaded)?;
+            if *updates == Updates::Standard {
+                self.flush(binding, &mut loaded).await?;
             }
         }
         Ok(loaded)
+    }
+
+    async fn flush(&mut self, binding: u32, loaded: &mut Loaded) -> Result<(), Failure> {
+        loop {
+            let answer = self
+                .call(Step::Flush, move |session| Box::pin(session.flush(binding)))
+                .await?;
+            if answer.is_empty() {
+                return Ok(());
+            }
+            take(binding, &answer, loaded)?;
+        }
     }
 
     /// Loads the keys of some writes, compares what comes with what is committed,
