@@ -222,8 +222,8 @@ fn secrets_are_sent_and_never_logged() {
     };
     let receiver = Receiver::start(echo);
     let finished = run(orders(secret(&receiver))).ended_with(1);
-    finished.says(&["refused the credentials", "401", "[secret]"]);
     check(&finished);
+    finished.says(&["refused the credentials", "401", "[secret]"]);
     let allow = json!({ "network": [] });
     check(&run(orders(secret(&receiver)).allow(allow)).ended_with(1));
 }
