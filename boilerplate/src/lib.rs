@@ -16,7 +16,8 @@
 //!   ([`pacing`]); it applies to a connector whose config schema has a
 //!   `syncSchedule` or an `uploadInterval`;
 //! - state patches ([`state`]), fences ([`fence`]) and the claims to checkpoints ([`claim`]), SQL ([`sql`]), instants
-//!   ([`instant`]), durable directories ([`directory`]), and the host's SQLite (`sqlite`) and network ([`net`]).
+//!   ([`instant`]), durable directories ([`directory`]), and the host's SQLite (`sqlite`) and network ([`net`], `http`);
+//! - attempts that are made again after a pause ([`retry`]).
 //!
 //! # A connector
 //!
@@ -157,10 +158,13 @@ pub mod error;
 pub mod fence;
 #[cfg(target_family = "wasm")]
 pub mod guest;
+#[cfg(any(target_family = "wasm", feature = "native-http"))]
+pub mod http;
 pub mod instant;
 pub mod net;
 mod order;
 pub mod pacing;
+pub mod retry;
 pub mod runtime;
 pub mod sql;
 #[cfg(any(target_family = "wasm", feature = "native-sqlite"))]

@@ -54,7 +54,13 @@ mod guest {
 
 #[cfg(not(target_family = "wasm"))]
 mod native {
+    use std::cell::RefCell;
+
     use super::{Duration, Level, Wake};
+
+    thread_local! {
+        static WAITED: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
+    }
 
     /// Writes a line to the host's log.
     pub fn log(level: Level, message: &str) {
@@ -62,12 +68,18 @@ mod native {
     }
 
     /// Waits, for polling loops; it does not count as computing.
-    pub fn wait(_: Duration) -> Wake {
+    pub fn wait(time: Duration) -> Wake {
+        WAITED.with_borrow_mut(|waited| waited.push(time));
         Wake::Elapsed
+    }
+
+    /// Returns the waits of this thread since it was asked last, for tests.
+    pub fn waited() -> Vec<Duration> {
+        WAITED.take()
     }
 }
 
 #[cfg(target_family = "wasm")]
 pub use guest::{log, wait};
 #[cfg(not(target_family = "wasm"))]
-pub use native::{log, wait};
+pub use native::{log, wait, waited};

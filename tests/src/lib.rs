@@ -16,6 +16,7 @@ pub mod host;
 pub mod postgres;
 pub mod prefix;
 pub mod program;
+pub mod receiver;
 pub mod seed;
 pub mod table;
 pub mod watch;

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_boilerplate::{ConnectorError, ErrorKind};
 
+use crate::reach::Reach;
+
 /// The endpoint configuration: that of the SQLite connector, and more.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -57,6 +59,9 @@ pub struct Fault {
     /// Of `hangNet`: `host:port` of a server that never answers.
     #[serde(default)]
     pub address: Option<String>,
+    /// Of `reach`: what to reach for, one after the other.
+    #[serde(default)]
+    pub reach: Vec<Reach>,
 }
 
 /// What goes wrong.
@@ -85,6 +90,8 @@ pub enum FaultKind {
     Skip,
     /// Reads from a server that never answers.
     HangNet,
+    /// Reaches for things, and returns an error that tells what came of it.
+    Reach,
 }
 
 /// A call of the protocol.
@@ -156,6 +163,7 @@ impl Fault {
             FaultKind::Error => self.error_kind().map(drop),
             FaultKind::Violate if self.violation.is_none() => missing("violation"),
             FaultKind::HangNet if self.address.is_none() => missing("address"),
+            FaultKind::Reach if self.reach.is_empty() => missing("reach"),
             FaultKind::Sleep | FaultKind::Slow if self.milliseconds.is_none() => {
                 missing("milliseconds")
             }
@@ -195,7 +203,7 @@ pub(crate) fn fault_schema() -> Value {
         "properties": {
             "kind": {
                 "description": "What goes wrong.",
-                "enum": ["panic", "spin", "sleep", "slow", "hoard", "recurse", "flood", "error", "violate", "skip", "hangNet"]
+                "enum": ["panic", "spin", "sleep", "slow", "hoard", "recurse", "flood", "error", "violate", "skip", "hangNet", "reach"]
             },
             "call": {
                 "description": "In which call.",
@@ -214,7 +222,8 @@ pub(crate) fn fault_schema() -> Value {
                 "enum": ["ordinal", "batch", "document", "json", "property"]
             },
             "milliseconds": {"description": "How long.", "type": "integer", "minimum": 0},
-            "address": {"description": "A server that never answers, host:port.", "type": "string"}
+            "address": {"description": "A server that never answers, host:port.", "type": "string"},
+            "reach": {"description": "What to reach for.", "type": "array"}
         }
     })
 }

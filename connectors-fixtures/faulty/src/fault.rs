@@ -9,6 +9,7 @@ use tidegate_boilerplate::sqlite::Database;
 use tidegate_boilerplate::{ConnectorError, packed};
 
 use crate::config::{Call, Fault, FaultKind, Violation};
+use crate::reach;
 
 /// Taken at once by `hoard`; small enough to come close to any limit.
 const HOARD_STEP_BYTES: usize = 1 << 20;
@@ -39,6 +40,7 @@ impl Fault {
                 return Err(ConnectorError::new(self.error_kind()?, message));
             }
             FaultKind::HangNet => hang(self.address.as_deref().unwrap_or_default())?,
+            FaultKind::Reach => return Err(reach::all(&self.reach)),
             // Their time is when there is an answer, or none.
             FaultKind::Violate | FaultKind::Skip => {}
         }
@@ -106,12 +108,7 @@ fn flood() {
 }
 
 fn hang(address: &str) -> Result<(), ConnectorError> {
-    let parts = address.rsplit_once(':');
-    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let Some((host, port)) = parts else {
-        let message = format!("address {address:?} is not host:port");
-        return Err(ConnectorError::config(message).of_field("address"));
-    };
+    let (host, port) = reach::split(address)?;
     let read = Connection::open(host, port)?.read(1)?;
     Err(ConnectorError::transient(format!(
         "faulty: {address} was to say nothing, and said {} bytes",

@@ -12,9 +12,11 @@ mod config;
 mod connector;
 mod fault;
 mod protocol;
+mod reach;
 
 pub use config::{Call, Config, Fault, FaultKind, Violation};
 pub use connector::FaultyConnector;
 pub use protocol::Faulty;
+pub use reach::Reach;
 
 tidegate_boilerplate::export!(protocol Faulty);

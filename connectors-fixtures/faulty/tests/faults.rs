@@ -292,3 +292,14 @@ fn the_spec_declares_what_is_new() {
         );
     }
 }
+
+#[test]
+fn it_reaches_for_what_it_is_told_to_and_tells() {
+    let reach = json!([{"file": "/nonexistent/file"}, "environment"]);
+    let fault = json!({"kind": "reach", "call": "open", "reach": reach});
+    let error = applied(json!({"fault": fault})).harness.open().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Config);
+    for words in ["1 refused: No such file", "2 reached variables ["] {
+        assert!(error.message.contains(words), "{error}");
+    }
+}

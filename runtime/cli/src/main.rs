@@ -134,12 +134,17 @@ fn main() -> ExitCode {
     })
 }
 
+/// What not even `TIDEGATE_LOG=trace` shows.
+const NO_REQUESTS: &str = "wasmtime_wasi_http=warn";
+
 /// Warnings and errors, unless `TIDEGATE_LOG` says otherwise.
 fn log_to_stderr() {
     let filter = EnvFilter::builder()
         .with_default_directive(tracing::Level::WARN.into())
         .with_env_var("TIDEGATE_LOG")
-        .from_env_lossy();
+        .from_env_lossy()
+        // It logs where requests go, and paths of webhooks are secrets.
+        .add_directive(NO_REQUESTS.parse().expect("it is a directive"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(progress::LogWriter::default)

@@ -394,6 +394,7 @@ mod tests {
         let path = Path::new("x.wasm");
         let imports = [
             "wasi:cli/stderr@0.2.3",
+            "wasi:http/incoming-handler@0.2.3",
             "wasi:http/outgoing-handler@0.2.3",
             "tidegate:connector/net@0.1.0",
             "tidegate:connector/sqlite@0.9.0",
@@ -406,7 +407,7 @@ mod tests {
         assert_eq!(
             *missing,
             [
-                "wasi:http/outgoing-handler@0.2.3",
+                "wasi:http/incoming-handler@0.2.3",
                 "tidegate:connector/sqlite@0.9.0",
                 "env"
             ]

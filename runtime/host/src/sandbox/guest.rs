@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::bindings::{net, runtime, sqlite, types};
 use super::grant::{GrantError, Grants};
+use super::http::Http;
 use super::limits::{Limiter, Limits};
 use super::log::GuestLog;
 use super::session::SessionConfig;
@@ -39,6 +41,8 @@ pub(super) struct Guest {
     pub(super) stop: Stop,
     pub(super) table: ResourceTable,
     wasi: WasiCtx,
+    http: Http,
+    http_fields: WasiHttpCtx,
     watchdog: Arc<Watchdog>,
 }
 
@@ -52,6 +56,8 @@ impl Guest {
         table.set_max_capacity(config.limits.resources);
         Ok(Guest {
             wasi: wasi::context(&config.grants, &log)?,
+            http: Http::new(&config.grants, &log),
+            http_fields: WasiHttpCtx::new(),
             grants: config.grants.clone(),
             limits: config.limits.clone(),
             limiter: Limiter::new(&config.limits),
@@ -64,7 +70,7 @@ impl Guest {
 
     /// Notes that the guest called an import. Every import starts so.
     pub(super) fn enter(&mut self, import: &'static str) -> &mut Guest {
-        self.watchdog.enter(import);
+        self.watchdog.enter(self.http.name_wait(import));
         self
     }
 }
@@ -74,6 +80,16 @@ impl WasiView for Guest {
         WasiCtxView {
             ctx: &mut self.wasi,
             table: &mut self.table,
+        }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            hooks: &mut self.http,
+            table: &mut self.table,
+            ctx: &mut self.http_fields,
         }
     }
 }

@@ -4,18 +4,15 @@
 //! by the limit on imports, like every other.
 
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wasmtime::component::Resource;
 
 use super::bindings::net::{Host, HostConnection, Tls};
 use super::bindings::{ErrorKind, GuestError};
 use super::dial::{DialError, dial};
 use super::guest::Guest;
+use super::stream::Stream;
 use super::tls;
 
 /// A read returns at most this much, whatever was asked for: it is memory of
@@ -27,11 +24,6 @@ pub struct Connection {
     /// None after a TLS handshake failed: bytes of it may be lost.
     stream: Option<Stream>,
     address: String,
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Connection {
@@ -184,45 +176,5 @@ impl HostConnection for Guest {
     async fn drop(&mut self, connection: Resource<Connection>) -> wasmtime::Result<()> {
         self.enter("net.drop").table.delete(connection)?;
         Ok(())
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
     }
 }

@@ -4,7 +4,8 @@
 //! No arguments, no environment, no standard input; the other two streams go
 //! to the log. Clocks and random numbers are the system's. Of the file system
 //! there are the granted directories. Sockets and name look-ups are there, so
-//! that a guest can be linked, and refuse everything: the way out is `net`.
+//! that a guest can be linked, and refuse everything: the ways out are `net` and
+//! `wasi:http` (module `http`).
 //!
 //! File operations run on the guest's own thread. The one thing that nothing
 //! here can end is a file operation that the system itself does not end, as on
@@ -20,6 +21,8 @@ use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random, sockets};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
 use wasmtime_wasi::{FsPerms, WasiCtx};
+use wasmtime_wasi_http::p2::bindings::http;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpView};
 
 use super::grant::{GrantError, Grants};
 use super::guest::Guest;
@@ -68,6 +71,8 @@ interfaces! {
     "wasi:clocks/wall-clock": clocks::wall_clock, WasiClocks, guest => guest.clocks();
     "wasi:filesystem/types": filesystem::types, WasiFilesystem, guest => guest.filesystem();
     "wasi:filesystem/preopens": filesystem::preopens, WasiFilesystem, guest => guest.filesystem();
+    "wasi:http/types": http::types(&http::types::LinkOptions::default()), WasiHttp, guest => guest.http();
+    "wasi:http/outgoing-handler": http::outgoing_handler, WasiHttp, guest => guest.http();
     "wasi:io/error": io::error, Table, guest => &mut guest.table;
     "wasi:io/poll": io::poll, Table, guest => &mut guest.table;
     "wasi:io/streams": io::streams, Table, guest => &mut guest.table;
