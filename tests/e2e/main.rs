@@ -7,6 +7,7 @@ mod catalogs;
 mod client;
 mod commands;
 mod disk;
+mod dry_run;
 mod faults;
 mod follow;
 mod kill;

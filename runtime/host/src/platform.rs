@@ -15,11 +15,12 @@ use crate::catalog::{Built, Catalog, Live, sandbox_limits};
 use crate::clock::Clock;
 use crate::collection::Collection;
 use crate::connectors::Connectors;
-use crate::host::{HostError, TaskSummary};
+use crate::host::{HostError, Preview, TaskSummary};
+use crate::input::with_causes;
 use crate::journal::{DOCUMENT_BYTES_MAX, Journals};
 use crate::leader::{
     Progress, Reading, Records, TaskConfig, TaskContext, TaskHandle, TaskSpec, TxnDurations,
-    source_of,
+    preview, source_of,
 };
 use crate::sandbox::{Allow, GrantError, Grants, SessionConfig};
 use crate::shard::Window;
@@ -51,8 +52,7 @@ impl Platform {
         Ok(Catalog::build(draft, connectors, live).await)
     }
 
-    /// Returns what a task of a built catalog is led by, and keeps its
-    /// collections for those who append to them. Relative paths in its
+    /// Returns what a task of a built catalog is led by. Relative paths in its
     /// connector's configuration start at `base`.
     pub(crate) async fn config(
         &self,
@@ -61,12 +61,6 @@ impl Platform {
         base: &Path,
     ) -> Result<TaskConfig, HostError> {
         let task = &built.catalog.tasks[task];
-        for binding in &task.spec.bindings {
-            let collection = &built.catalog.collections[&binding.collection];
-            Collection::of(collection)
-                .put(&*self.store, &collection.name)
-                .await?;
-        }
         let component = built.components[&task.component].clone();
         let wants = component.spec().await?.wants.clone();
         let grants = grants(task, &wants, base).map_err(|source| HostError::Grants {
@@ -87,12 +81,30 @@ impl Platform {
         })
     }
 
+    /// Keeps the collections that a task reads for those who append to them.
+    pub(crate) async fn keep_sources(&self, built: &Built, task: &str) -> Result<(), HostError> {
+        for binding in &built.catalog.tasks[task].spec.bindings {
+            let collection = &built.catalog.collections[&binding.collection];
+            Collection::of(collection)
+                .put(&*self.store, &collection.name)
+                .await?;
+        }
+        Ok(())
+    }
+
     /// Keeps all collections of a catalog for those who append to them.
     pub(crate) async fn keep_collections(&self, built: &Built) -> Result<(), HostError> {
         for (name, collection) in &built.catalog.collections {
             Collection::of(collection).put(&*self.store, name).await?;
         }
         Ok(())
+    }
+
+    /// Returns what starting a task would do at its destination.
+    pub(crate) async fn preview(&self, config: &TaskConfig) -> Preview {
+        let records = Records::new(self.store.clone(), config.name());
+        let actions = preview(&self.data, config, &records).await;
+        actions.map_err(|error| with_causes(&error))
     }
 
     /// Starts a task on the control runtime.

@@ -8,6 +8,7 @@ use tidegate_validator::diagnostic::{Diagnostic, Place, Severity};
 use v1::sync_now_response::{Ack, Done};
 
 use crate::catalog::Catalog;
+use crate::host::Preview;
 use crate::journal::Document;
 use crate::leader::{TaskState, TaskView};
 use crate::published::{CatalogFiles, Published};
@@ -158,7 +159,7 @@ pub(super) fn published(published: Published) -> v1::GetCatalogResponse {
     }
 }
 
-pub(super) fn change(task: &str, change: Change) -> v1::TaskChange {
+pub(super) fn change(task: &str, change: Change, preview: Option<&Preview>) -> v1::TaskChange {
     use v1::task_change::Kind;
     let kind = match change {
         Change::Added => Kind::Added,
@@ -166,9 +167,16 @@ pub(super) fn change(task: &str, change: Change) -> v1::TaskChange {
         Change::Removed => Kind::Removed,
         Change::Unchanged => Kind::Unchanged,
     };
+    let (actions, error) = match preview {
+        None => (Vec::new(), String::new()),
+        Some(Ok(actions)) => (actions.clone(), String::new()),
+        Some(Err(error)) => (Vec::new(), error.clone()),
+    };
     v1::TaskChange {
         task: task.to_owned(),
         kind: kind.into(),
+        actions,
+        error,
     }
 }
 

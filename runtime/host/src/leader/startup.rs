@@ -13,11 +13,12 @@ use tidegate_core::{
     Band, Binding, KeyRange, Layout, Leader, Limits, Opened, Record, ShardId, Source, Task,
     merge_patch, recover,
 };
-use tidegate_wit::message::{self, ApplyRequest, Authority, OpenRequest, OpenResponse, Spec};
+use tidegate_wit::message::{self, Authority, OpenRequest, OpenResponse, Spec};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::actor::{Actor, Input, ends_of};
+use super::apply;
 use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::{Applied, Records, Revision, TaskSpec, binding_id, source_of};
@@ -206,33 +207,14 @@ impl TaskContext {
         record: Record,
         revision: Revision,
     ) -> Result<(Applied, Record, Revision), SessionError> {
-        match applied {
+        let applied = match applied {
             Some(applied) if applied.task == self.config.task => {
                 return Ok((applied, record, revision));
             }
-            _ => {}
-        }
-        let request = ApplyRequest {
-            last: applied.as_ref().map(|applied| applied.task.spec.clone()),
-            next: self.config.task.spec.clone(),
-            state: record
-                .states
-                .get(&KeyRange::ALL)
-                .cloned()
-                .unwrap_or_default(),
-            dry_run: false,
+            applied => applied,
         };
-        // An instance of its own: a connector's session begins with `open`.
-        let connector = self.start_connector().await?;
-        let answer = connector
-            .submit(move |session| Box::pin(async move { session.apply(&request).await }))
-            .await;
-        let response = answer
-            .wait()
-            .await
-            .ok_or(ShardError::Gone)?
-            .map_err(ShardError::from)?;
-        connector.end().await;
+        let request = apply::request(&self.config, applied.as_ref(), &record);
+        let response = apply::ask(&self.data, &self.config, request).await?;
         for action in &response.actions {
             tracing::info!(task = self.name(), "applied: {action}");
         }
