@@ -22,6 +22,7 @@ use crate::output::print;
 use crate::preview::{self, previewed};
 use crate::progress::{DRAW_EVERY, Display};
 use crate::signals::{Signals, stop_at_once};
+use crate::status::left_out;
 
 /// How long to wait before a task that lost its session is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -287,6 +288,10 @@ impl Running {
                 HumanCount(view.transactions),
                 took.as_secs_f64()
             );
+            let counts = view.left_out;
+            if let Some(left_out) = left_out(counts.skipped, counts.dead_letters) {
+                println!("{}: {left_out} since it first ran", task.name());
+            }
         }
         let mut failures = self.failures();
         failures.retain(|failure| !self.announced.contains(failure));

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_core::LeftOut;
 use tidegate_validator::{Draft, load};
 
 use tokio::task::JoinHandle;
@@ -114,6 +115,8 @@ pub struct TaskSummary {
     pub end: u64,
     /// Whether a transaction was begun and is not acknowledged.
     pub unfinished: bool,
+    /// Documents that were left out, as they could not be stored.
+    pub left_out: LeftOut,
     /// How it last ended; nothing if it is killed.
     pub outcome: Option<Outcome>,
 }

@@ -4,9 +4,11 @@
 //! draft -> build -> config of a task -> start
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_core::OnError;
 use tidegate_validator::{BuiltTask, Draft};
 use tidegate_wit::message::Wants;
 use tokio::runtime::Handle;
@@ -78,6 +80,7 @@ impl Platform {
             durations: durations(task),
             document_bytes_max: document_bytes_max(task),
             schedule: task.sync_schedule.clone(),
+            on_error: on_error(task),
         })
     }
 
@@ -156,6 +159,7 @@ impl Platform {
             committed,
             end,
             unfinished: record.unfinished().is_some(),
+            left_out: record.left_out,
             outcome: records.outcome().await?,
         })
     }
@@ -208,6 +212,19 @@ fn task_spec(built: &Built, task: &BuiltTask) -> TaskSpec {
         spec: task.spec.clone(),
         readings: bindings.map(reading).collect(),
     }
+}
+
+fn on_error(task: &BuiltTask) -> BTreeMap<Vec<String>, OnError> {
+    let bindings = task.spec.bindings.iter().zip(&task.bindings);
+    let on_error = bindings.map(|(binding, more)| {
+        let on_error = match more.on_error {
+            tidegate_validator::OnError::Halt => OnError::Halt,
+            tidegate_validator::OnError::Skip => OnError::Skip,
+            tidegate_validator::OnError::DeadLetter => OnError::DeadLetter,
+        };
+        (binding.resource_path.clone(), on_error)
+    });
+    on_error.collect()
 }
 
 /// A task may take smaller documents than a journal does, not larger ones.

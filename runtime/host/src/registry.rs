@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use futures::future::join_all;
+use tidegate_core::LeftOut;
 use tidegate_validator::Draft;
 use tokio::sync::watch;
 
@@ -94,6 +95,25 @@ struct Entry {
     config: TaskConfig,
     /// Nothing, if the task was stopped before this host started.
     handle: Option<TaskHandle>,
+    /// What its record had counted then.
+    left_out: LeftOut,
+}
+
+/// What an earlier host left of a task.
+#[derive(Clone, Copy)]
+struct Found {
+    stopped: bool,
+    left_out: LeftOut,
+}
+
+impl Found {
+    async fn of(records: &Records) -> Result<Found, HostError> {
+        let record = records.record().await?.map(|(record, _)| record);
+        Ok(Found {
+            stopped: records.stopped().await?,
+            left_out: record.unwrap_or_default().left_out,
+        })
+    }
 }
 
 /// The tasks of a running host.
@@ -189,9 +209,9 @@ impl Registry {
         };
         // Everything that can fail comes before anything changes.
         let configs = self.configs(&built, files).await?;
-        let mut stopped = BTreeMap::new();
+        let mut found = BTreeMap::new();
         for name in configs.keys() {
-            stopped.insert(name.clone(), self.records(name).stopped().await?);
+            found.insert(name.clone(), Found::of(&self.records(name)).await?);
         }
         let changes = self.changes(&configs);
         let before = self.published().await?;
@@ -207,7 +227,7 @@ impl Registry {
         self.remove_all_but(&configs).await;
         for (name, config) in configs {
             if changes[&name] != Change::Unchanged {
-                self.put(&name, config, stopped[&name]).await;
+                self.put(&name, config, found[&name]).await;
             }
         }
         *self
@@ -282,7 +302,7 @@ impl Registry {
     }
 
     /// Brings one task to a config.
-    async fn put(&self, name: &str, config: TaskConfig, stopped: bool) {
+    async fn put(&self, name: &str, config: TaskConfig, found: Found) {
         let before = self
             .entries()
             .get(name)
@@ -290,10 +310,14 @@ impl Registry {
         let handle = match before {
             // A task that fails or is stopped at this moment is as good as over.
             Some(handle) if handle.change(config.clone()).await => Some(handle),
-            _ if stopped => None,
+            _ if found.stopped => None,
             _ => Some(self.platform.start(config.clone(), false)),
         };
-        let entry = Entry { config, handle };
+        let entry = Entry {
+            config,
+            handle,
+            left_out: found.left_out,
+        };
         self.entries().insert(name.to_owned(), entry);
     }
 
@@ -323,7 +347,7 @@ impl Registry {
         let handle = self.handle(name)?;
         self.put_stopped(name, true).await?;
         match handle {
-            None => Ok(TaskView::stopped()),
+            None => self.get(name),
             Some(handle) => Ok(end(&handle).await),
         }
     }
@@ -428,7 +452,7 @@ impl Entry {
     fn view(&self) -> TaskView {
         match &self.handle {
             Some(handle) => handle.watch().borrow().clone(),
-            None => TaskView::stopped(),
+            None => TaskView::stopped(self.left_out),
         }
     }
 }

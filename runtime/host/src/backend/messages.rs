@@ -114,6 +114,8 @@ pub(super) fn task(name: &str, view: &TaskView) -> v1::Task {
         stored_rows_total: view.stored,
         status: status.map(of_status),
         held_by: held_by.into(),
+        skipped_docs_total: view.left_out.skipped,
+        dead_letters_total: view.left_out.dead_letters,
     }
 }
 
