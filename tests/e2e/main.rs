@@ -8,6 +8,7 @@ mod client;
 mod commands;
 mod disk;
 mod dry_run;
+mod errors;
 mod faults;
 mod follow;
 mod kill;
