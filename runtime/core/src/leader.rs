@@ -184,9 +184,18 @@ impl Leader {
     ///
     /// # Errors
     ///
-    /// If it is not left out, and the task halts.
+    /// If it is not left out, and the task halts. What [`Leader::halting`] returns is
+    /// written first.
     pub fn refuse(&self, refusal: Refusal, on_error: OnError) -> Result<Record, Halt> {
         self.head.leaving_out(&self.session, refusal, on_error)
+    }
+
+    /// Returns the record in which nothing is left out after all, if anything was to
+    /// be. Whoever mends what halted the task is then not bound to the transaction.
+    pub fn halting(&self) -> Option<Record> {
+        let hint = self.session.record.hinted.as_ref();
+        let omits = hint.is_some_and(|hint| !hint.omissions.is_empty());
+        omits.then(|| self.session.record.without_omissions())
     }
 
     /// Ends the session, for whatever reason, and returns the callers who were

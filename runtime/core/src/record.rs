@@ -383,6 +383,16 @@ impl Record {
         }
     }
 
+    /// Returns the record whose hinted transaction leaves nothing out.
+    #[must_use]
+    pub(crate) fn without_omissions(&self) -> Record {
+        let mut next = self.clone();
+        if let Some(hint) = &mut next.hinted {
+            hint.omissions.clear();
+        }
+        next
+    }
+
     fn without_unfinished(&self) -> Record {
         let mut next = self.without_hint();
         next.committed.acknowledged = true;

@@ -670,6 +670,9 @@ fn what_is_refused_is_left_out_of_a_replay() {
             }
             let again = driver.leader().refuse(refusal(1), OnError::Skip);
             assert_eq!(again, Err(Halt::LeftOutAlready), "{refused_at}");
+            let halting = driver.leader().halting().expect("something is left out");
+            let hint = halting.hinted.expect("a hint");
+            assert_eq!((hint.omissions, hint.extents), (vec![], extents.clone()));
             let next = driver.leader().refuse(refusal(key), OnError::Skip);
             record = next.expect("it is left out");
         }
@@ -696,6 +699,7 @@ fn nothing_is_left_out_of_what_is_not_open() {
     driver.run_until(is_store);
     let halt = driver.leader().refuse(refusal(1), OnError::Halt);
     assert_eq!(halt, Err(Halt::OnError));
+    assert_eq!(driver.leader().halting(), None);
 }
 
 #[test]

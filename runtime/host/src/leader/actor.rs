@@ -186,15 +186,29 @@ impl Actor {
         }
         let on_error = self.on_error.get(refusal.binding as usize);
         let on_error = on_error.copied().unwrap_or_default();
-        let record = match leader.refuse(refusal.clone(), on_error) {
-            Ok(record) => record,
-            Err(halt) => return SessionError::Halted { cause, halt },
-        };
-        if let Err(error) = self.records.put_record(&record, Some(self.revision)).await {
-            return error.into();
+        match leader.refuse(refusal.clone(), on_error) {
+            Ok(record) => {
+                if let Err(error) = self.put(&record).await {
+                    return error;
+                }
+                self.warn(&refusal);
+                SessionError::LeftOut { cause }
+            }
+            Err(halt) => {
+                if let Some(record) = leader.halting()
+                    && let Err(error) = self.put(&record).await
+                {
+                    return error;
+                }
+                SessionError::Halted { cause, halt }
+            }
         }
-        self.warn(&refusal);
-        SessionError::LeftOut { cause }
+    }
+
+    /// Writes a record with which the session ends.
+    async fn put(&self, record: &Record) -> Result<(), SessionError> {
+        self.records.put_record(record, Some(self.revision)).await?;
+        Ok(())
     }
 
     /// Says which document is left out, and not what else is in it.

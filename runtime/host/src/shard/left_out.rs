@@ -4,7 +4,7 @@
 //! hint -> omissions -> (their documents, as they are met) -> letters, before the commit
 //! ```
 //!
-//! A letter's name says which omission of which transaction it is, and it is a
+//! A letter's name says which document of which transaction it is, and it is a
 //! producer's key of the journal: a transaction that is replayed again keeps it once.
 
 use std::sync::Arc;
@@ -75,23 +75,19 @@ impl LeftOut {
         bindings: &[SpecBinding],
         letters: Option<Arc<dyn Journal>>,
     ) -> LeftOut {
-        let omitted = hint
-            .omissions
-            .iter()
-            .enumerate()
-            .filter_map(|(nth, omission)| {
-                let mut of_layout = hint.layout.bindings.iter();
-                let index = of_layout.position(|it| *it == omission.binding)?;
-                let mut extents = hint.extents.iter();
-                let (_, extent) = extents.find(|(source, _)| omission.binding.reads(source))?;
-                Some(Omitted {
-                    binding: u32::try_from(index).expect("bindings are few"),
-                    collection: bindings[index].collection.clone(),
-                    id: id(omission, extent.lower, nth),
-                    omission: omission.clone(),
-                    document: None,
-                })
-            });
+        let omitted = hint.omissions.iter().filter_map(|omission| {
+            let mut of_layout = hint.layout.bindings.iter();
+            let index = of_layout.position(|it| *it == omission.binding)?;
+            let mut extents = hint.extents.iter();
+            let (_, extent) = extents.find(|(source, _)| omission.binding.reads(source))?;
+            Some(Omitted {
+                binding: u32::try_from(index).expect("bindings are few"),
+                collection: bindings[index].collection.clone(),
+                id: id(omission, extent.lower),
+                omission: omission.clone(),
+                document: None,
+            })
+        });
         LeftOut {
             task: task.to_owned(),
             omitted: omitted.collect(),
@@ -161,12 +157,17 @@ impl LeftOut {
 }
 
 /// Names an omission: its transaction began at `lower`, where no other one of the
-/// binding did, and its place among what that one leaves out stays what it is.
-fn id(omission: &Omission, lower: u64, nth: usize) -> String {
+/// binding did. Among the few keys that one leaves out no two have one hash.
+fn id(omission: &Omission, lower: u64) -> String {
     let resource = omission.binding.resource.join("\0");
     let resource = xxh64(resource.as_bytes(), 0);
     let backfill = omission.binding.backfill;
-    format!("{resource:016x}-{backfill}-{lower}-{nth}")
+    match &omission.refused {
+        Refused::Key(Key(key)) => {
+            format!("{resource:016x}-{backfill}-{lower}-k{:016x}", xxh64(key, 0))
+        }
+        Refused::Offset(offset) => format!("{resource:016x}-{backfill}-{lower}-o{offset}"),
+    }
 }
 
 impl Omitted {
@@ -303,14 +304,15 @@ mod tests {
             .map(|it| String::from_utf8_lossy(it.bytes).into_owned())
             .collect();
         let resource = format!("{:016x}", xxh64(b"orders", 0));
+        let a = xxh64(&key("a"), 0);
         let common = r#""task":"acmeCo/rows","collection":"acmeCo/orders","resource":["orders"]"#;
         let why = r#""field":"f","reason":"it is bad","refusedAt":"1970-01-01T00:00:01.000001Z""#;
         let want = [
             format!(
-                r#"{{"id":"{resource}-2-7-0",{common},"key":["a"],{why},"document":{{"id":"a"}}}}"#
+                r#"{{"id":"{resource}-2-7-k{a:016x}",{common},"key":["a"],{why},"document":{{"id":"a"}}}}"#
             ),
             format!(
-                r#"{{"id":"{resource}-2-7-2",{common},"offset":9,{why},"document":{{"id":"c","n":1.10}}}}"#
+                r#"{{"id":"{resource}-2-7-o9",{common},"offset":9,{why},"document":{{"id":"c","n":1.10}}}}"#
             ),
         ];
         assert_eq!(kept, want);
