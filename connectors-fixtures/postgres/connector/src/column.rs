@@ -108,6 +108,17 @@ impl ColumnType {
         }
     }
 
+    /// Returns the expression that makes this type of what a column of another type
+    /// holds, if nothing is lost by that: what the document has comes out, as it would
+    /// if the table were made anew.
+    pub(crate) fn widened(self, sql_type: &str, column: &str) -> Option<String> {
+        match (sql_type, self) {
+            ("numeric" | "boolean", Self::Text) => Some(format!("{column}::text")),
+            ("numeric" | "boolean" | "text", Self::Json) => Some(format!("to_json({column})")),
+            _ => None,
+        }
+    }
+
     /// Adds a value to a row.
     ///
     /// # Errors
@@ -224,6 +235,25 @@ mod tests {
             assert_eq!(ColumnType::of(&projection), value, "{types:?}");
             projection.key = true;
             assert_eq!(ColumnType::of(&projection), key, "key {types:?}");
+        }
+    }
+
+    #[test]
+    fn columns_become_wider_where_nothing_is_lost() {
+        let cases = [
+            ("numeric", ColumnType::Text, Some("c::text")),
+            ("boolean", ColumnType::Text, Some("c::text")),
+            ("numeric", ColumnType::Json, Some("to_json(c)")),
+            ("text", ColumnType::Json, Some("to_json(c)")),
+            ("text", ColumnType::Numeric, None),
+            ("json", ColumnType::Text, None),
+            ("timestamp with time zone", ColumnType::Text, None),
+            ("uuid", ColumnType::Json, None),
+            ("numeric", ColumnType::KeyText, None),
+        ];
+        for (sql_type, column, want) in cases {
+            let got = column.widened(sql_type, "c");
+            assert_eq!(got.as_deref(), want, "{sql_type} to {column:?}");
         }
     }
 

@@ -42,4 +42,9 @@ impl constraint::ColumnType for ColumnType {
     fn is_json(&self) -> bool {
         matches!(self, ColumnType::Json | ColumnType::KeyJson)
     }
+
+    fn widens_to(&self, other: &Self) -> bool {
+        // Numbers that were text would come out as numbers.
+        *self != ColumnType::FormattedNumeric && other.widened(self.sql(), "").is_some()
+    }
 }

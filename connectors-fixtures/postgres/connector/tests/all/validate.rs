@@ -126,6 +126,25 @@ fn what_a_table_was_made_with_binds_until_it_is_made_anew() {
     let got = validated(same.clone(), last());
     assert!(kinds(&got).iter().all(|(_, it)| *it != Incompatible));
 
+    let several = collection(projections(projection(
+        "name",
+        &[JsonType::Integer, JsonType::String],
+    )));
+    let got = validated(several, last());
+    assert_eq!(got.constraints["name"].kind, Optional, "text becomes JSON");
+    let mut formatted = last();
+    let spec_of = &mut formatted.as_mut().unwrap().bindings[0].values[0];
+    spec_of.format = Some("number".to_owned());
+    let mixed = collection(projections(projection(
+        "name",
+        &[JsonType::Integer, JsonType::String],
+    )));
+    let got = validated(mixed, formatted);
+    assert_eq!(
+        got.constraints["name"].kind, Incompatible,
+        "its numbers were text"
+    );
+
     let mut dated = projection("name", TEXT);
     dated.format = Some("date".to_owned());
     for (changed, word) in [(projection("name", INTEGER), "numeric"), (dated, "date")] {
