@@ -109,12 +109,13 @@ impl ColumnType {
     }
 
     /// Returns the expression that makes this type of what a column of another type
-    /// holds, if nothing is lost by that: what the document has comes out, as it would
-    /// if the table were made anew.
+    /// holds, if nothing is lost by that.
+    ///
+    /// Not JSON: a field of several types is not selected by itself, so that it would
+    /// be left behind with its column.
     pub(crate) fn widened(self, sql_type: &str, column: &str) -> Option<String> {
         match (sql_type, self) {
             ("numeric" | "boolean", Self::Text) => Some(format!("{column}::text")),
-            ("numeric" | "boolean" | "text", Self::Json) => Some(format!("to_json({column})")),
             _ => None,
         }
     }
@@ -243,12 +244,11 @@ mod tests {
         let cases = [
             ("numeric", ColumnType::Text, Some("c::text")),
             ("boolean", ColumnType::Text, Some("c::text")),
-            ("numeric", ColumnType::Json, Some("to_json(c)")),
-            ("text", ColumnType::Json, Some("to_json(c)")),
+            ("numeric", ColumnType::Json, None),
             ("text", ColumnType::Numeric, None),
             ("json", ColumnType::Text, None),
             ("timestamp with time zone", ColumnType::Text, None),
-            ("uuid", ColumnType::Json, None),
+            ("uuid", ColumnType::Text, None),
             ("numeric", ColumnType::KeyText, None),
         ];
         for (sql_type, column, want) in cases {

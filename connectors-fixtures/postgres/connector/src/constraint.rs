@@ -44,7 +44,6 @@ impl constraint::ColumnType for ColumnType {
     }
 
     fn widens_to(&self, other: &Self) -> bool {
-        // Numbers that were text would come out as numbers.
-        *self != ColumnType::FormattedNumeric && other.widened(self.sql(), "").is_some()
+        other.widened(self.sql(), "").is_some()
     }
 }

@@ -65,44 +65,37 @@ fn a_new_field_adds_a_column_and_a_removed_one_leaves_it() {
 
 #[test]
 fn a_wider_type_keeps_what_the_column_holds() {
-    const MIXED: &[JsonType] = &[JsonType::Integer, JsonType::String];
     const KEY: &[(&str, &[JsonType])] = &[("id", INTEGER)];
     let narrow = [
         ("a", INTEGER),
-        ("b", INTEGER),
-        ("c", TEXT),
-        ("d", &[JsonType::Boolean][..]),
+        ("b", &[JsonType::Number][..]),
+        ("c", &[JsonType::Boolean][..]),
     ];
     let mut fixture = opened(vec![table("animals", KEY, &narrow)]);
-    let ant = json!({"id": 1, "a": 9_007_199_254_740_993_i64, "b": 2, "c": "x\"y", "d": true});
+    let ant = json!({"id": 1, "a": 9_007_199_254_740_993_i64, "b": 1.5, "c": true});
     fixture
         .harness
         .transact(&[document(0, ant)], "one")
         .unwrap();
-    let wide = [("a", TEXT), ("b", MIXED), ("c", MIXED), ("d", TEXT)];
+    let wide = ["a", "b", "c"].map(|it| (it, TEXT));
     fixture.harness.spec.bindings = vec![table("animals", KEY, &wide)];
-    let alter = |column: &str, to: &str| {
-        format!("ALTER TABLE \"public\".\"animals\" ALTER COLUMN \"{column}\" TYPE {to}")
+    let alter = |column: &str| {
+        format!(
+            "ALTER TABLE \"public\".\"animals\" ALTER COLUMN \"{column}\" TYPE text \
+             USING \"{column}\"::text"
+        )
     };
-    assert_eq!(
-        fixture.harness.apply().unwrap(),
-        [
-            alter("a", "text USING \"a\"::text"),
-            alter("b", "json USING to_json(\"b\")"),
-            alter("c", "json USING to_json(\"c\")"),
-            alter("d", "text USING \"d\"::text"),
-        ]
-    );
+    assert_eq!(fixture.harness.apply().unwrap(), ["a", "b", "c"].map(alter));
     assert!(fixture.harness.apply().unwrap().is_empty());
     fixture.harness.open().unwrap();
-    let bee = json!({"id": 2, "a": "z", "b": "7", "c": 7, "d": "no"});
+    let bee = json!({"id": 2, "a": "z", "b": "7", "c": "no"});
     fixture
         .harness
         .transact(&[document(0, bee)], "two")
         .unwrap();
     assert_eq!(
-        fixture.ask("SELECT a, b, c, d FROM animals ORDER BY id"),
-        "9007199254740993|2|\"x\\\"y\"|true\nz|\"7\"|7|no"
+        fixture.ask("SELECT a, b, c FROM animals ORDER BY id"),
+        "9007199254740993|1.5|true\nz|7|no"
     );
 }
 
