@@ -206,7 +206,7 @@ impl Actor {
     }
 
     /// Writes a record with which the session ends.
-    async fn put(&self, record: &Record) -> Result<(), SessionError> {
+    async fn put(&mut self, record: &Record) -> Result<(), SessionError> {
         self.records.put_record(record, Some(self.revision)).await?;
         Ok(())
     }
