@@ -172,7 +172,6 @@ pub mod sqlite;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
-pub mod text;
 
 pub use batch::{Key, Keys, Loaded, Store, Stores};
 pub use connector::{Connector, Opened, Transactor};
@@ -180,7 +179,7 @@ pub use driver::{Driver, Protocol};
 pub use error::{ConnectorError, ErrorKind};
 pub use tidegate_wit::batch as packed;
 pub use tidegate_wit::message::*;
-pub use tidegate_wit::tuple;
+pub use tidegate_wit::{text, tuple};
 
 /// Makes a component of a connector, given by a type that is [`Connector`] and
 /// [`Default`].

@@ -175,9 +175,10 @@ fn catalogs_are_published_or_only_compared() {
     );
     workspace.catalog(&more);
     let dry = call(&workspace, &["publish", "flow.json", "--dry-run"]).succeeded();
+    let tasks_of = dry.stdout.lines().filter(|line| !line.starts_with(' '));
     assert_eq!(
-        dry.stdout,
-        "acmeCo/more: would be added\nacmeCo/shop: would change\n"
+        tasks_of.collect::<Vec<_>>(),
+        ["acmeCo/more: would be added", "acmeCo/shop: would change"]
     );
     assert_eq!(tasks(&workspace)["name"], TASK, "nothing was changed");
     let published = call(&workspace, &["publish", "flow.json"]).succeeded();

@@ -8,6 +8,8 @@ mod client;
 mod commands;
 mod conformance;
 mod disk;
+mod dry_run;
+mod errors;
 mod faults;
 mod files;
 mod follow;

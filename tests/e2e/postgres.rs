@@ -199,6 +199,85 @@ fn numbers_and_text_arrive_as_they_were_sent() {
 }
 
 #[test]
+fn what_the_server_cannot_hold_is_left_out_and_kept() {
+    const LETTERS: &str = "acmeCo/rows/deadLetters";
+    let schema = json!({
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": { "type": "string" }, "t": { "type": "string", "format": "date-time" },
+        },
+    });
+    let server = Server::start();
+    let rows =
+        json!({ "source": ORDERS, "resource": { "table": "rows" }, "onError": "deadLetter" });
+    let catalog = Catalog::new()
+        .collection(ORDERS, &["/id"], schema)
+        .task(TASK, task(&server).binding(rows));
+    let workspace = Workspace::with(&catalog);
+    let run = |lines: &[&str]| {
+        workspace.append_lines("orders.ndjson", lines);
+        let run = workspace.run().input(ORDERS, "orders.ndjson");
+        run.until_caught_up().start().finish().succeeded()
+    };
+    run(&[
+        r#"{"id":"a","t":"2025-11-29T01:05:28Z"}"#,
+        r#"{"id":"b","t":"2025-11-29 01:05:28"}"#,
+        r#"{"id":"c\u0000"}"#,
+        r#"{"id":"d"}"#,
+    ]);
+    // Now the key with the NUL is one to be looked up.
+    run(&[
+        r#"{"id":"c\u0000","t":"2025-11-29T01:05:28Z"}"#,
+        r#"{"id":"b"}"#,
+    ]);
+    assert_eq!(server.ask("SELECT id FROM rows ORDER BY id"), "a\nb\nd");
+    let read = workspace.on_data(&["read", LETTERS]).finish().succeeded();
+    let letters: Vec<Value> = read
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("it is JSON"))
+        .collect();
+    let of = |name: &str| {
+        letters
+            .iter()
+            .map(|it| it[name].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("field"), ["t", "id", "id"]);
+    let key = |it: &str| json!([it]);
+    assert_eq!(of("key"), [key("b"), key("c\0"), key("c\0")]);
+    assert!(
+        of("reason")[0].to_string().contains("no offset"),
+        "{letters:?}"
+    );
+    assert!(of("reason")[1].to_string().contains("NUL"), "{letters:?}");
+}
+
+#[test]
+fn dry_runs_print_what_they_would_run() {
+    let server = Server::start();
+    let workspace = Workspace::with(&sums(&server));
+    let dry = workspace
+        .run()
+        .option("--dry-run")
+        .start()
+        .finish()
+        .succeeded();
+    let made = dry.stdout.matches("CREATE TABLE \"public\".").count();
+    assert_eq!(made, 2, "{}", dry.stdout);
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    assert_eq!(server.ask(tables), "0");
+    let mut away = config(&server);
+    away["address"] = "127.0.0.1:1".into();
+    let away = Task::new("materialize-postgres", away).table(SALES, "sums");
+    let catalog = Catalog::new().collection(SALES, &["/id"], sale_schema());
+    workspace.catalog(&catalog.task(TASK, away));
+    let dry = workspace.run().option("--dry-run").start().finish();
+    dry.ended_with(1).says(&[TASK, "127.0.0.1:1"]);
+}
+
+#[test]
 fn names_that_would_be_cut_to_one_are_refused_before_anything_is_made() {
     let long = "hs_line_item_global_term_hs_recurring_billing_start_date_and_more";
     let longer = format!("{long}_enabled");

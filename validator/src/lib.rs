@@ -28,7 +28,8 @@ pub use diagnostic::{Code, Diagnostic, Place, Related, Severity, Summary};
 pub use load::{Sources, load};
 pub use migrate::{Migration, Rewritten, migrate};
 pub use model::{
-    Allow, ComponentRef, Draft, Limits, NetworkGrant, Shards, TaskSchedule, component_of_image,
+    Allow, ComponentRef, Draft, Limits, NetworkGrant, OnError, Shards, TaskSchedule,
+    component_of_image,
 };
 pub use plan::{
     Answers, Built, BuiltBinding, BuiltCollection, BuiltTask, ConnectorFault, Request, finish, plan,

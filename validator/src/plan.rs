@@ -10,7 +10,8 @@
 
 use crate::diagnostic::{Code, Diagnostic, Report, Spot};
 use crate::model::{
-    Allow, ComponentRef, Draft, Endpoint, Limits, Resolved, Runnable, Shards, Task, did_you_mean,
+    Allow, ComponentRef, Draft, Endpoint, Limits, OnError, Resolved, Runnable, Shards, Task,
+    did_you_mean,
 };
 use crate::rules::{
     CheckedConfig, Schemas, Selecting, Verdict, check_config, check_keys, check_over, check_pacing,
@@ -136,6 +137,8 @@ pub struct BuiltBinding {
     pub hard_delete: bool,
     /// Bindings of a higher priority are read first.
     pub priority: u32,
+    /// What to do about a document that cannot be stored.
+    pub on_error: OnError,
 }
 
 /// Returns what is to be asked; nothing is left to ask once it is empty.
@@ -511,6 +514,7 @@ impl<'d> Finisher<'d> {
                 not_after: binding.not_after,
                 hard_delete: binding.hard_delete.unwrap_or(hard_delete),
                 priority: binding.priority,
+                on_error: binding.on_error,
             };
             bindings.push((of_spec, of_host));
         }

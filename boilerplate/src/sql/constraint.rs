@@ -31,6 +31,13 @@ pub trait ColumnType: Sized {
     fn is_same(&self, other: &Self) -> bool {
         self.name() == other.name() && self.is_json() == other.is_json()
     }
+
+    /// Says whether a column of this type can become one of the other with all that
+    /// it holds. Not asked of keys, whose rows would be found no more.
+    fn widens_to(&self, other: &Self) -> bool {
+        let _ = other;
+        false
+    }
 }
 
 /// Answers for one binding, whose table is at `resource_path`.
@@ -146,7 +153,7 @@ fn incompatible<T: ColumnType>(
     let name = dialect.fold(&projection.field);
     let applied = applied.find(|it| dialect.fold(&it.field) == name)?;
     let (was, would_be) = (T::of(applied), T::of(projection));
-    if was.is_same(&would_be) {
+    if was.is_same(&would_be) || !projection.key && was.widens_to(&would_be) {
         return None;
     }
     let described = |it: &T| match it.is_json() {

@@ -15,6 +15,7 @@ mod explain;
 mod migrate;
 mod options;
 mod output;
+mod preview;
 mod progress;
 mod publish;
 mod read;

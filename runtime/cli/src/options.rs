@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_host::DataDir;
+use tidegate_host::{DataDir, DataDirError};
 
 use crate::error::CliError;
 
@@ -24,6 +24,14 @@ impl DataDirOption {
     /// Takes the directory's lock, making the directory if need be.
     pub fn create(&self) -> Result<DataDir, CliError> {
         Ok(DataDir::create(&self.data_dir)?)
+    }
+
+    /// Takes the directory's lock, if there is such a directory.
+    pub fn existing(&self) -> Result<Option<DataDir>, CliError> {
+        match DataDir::open(&self.data_dir) {
+            Err(DataDirError::Missing { .. }) => Ok(None),
+            opened => Ok(Some(opened?)),
+        }
     }
 }
 

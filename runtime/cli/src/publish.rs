@@ -15,6 +15,7 @@ use crate::catalogs;
 use crate::connection::{HostOption, block_on, refused};
 use crate::error::CliError;
 use crate::output::{Format, print, print_json};
+use crate::preview::{actions, previewed};
 
 /// Has a host run a catalog in place of the one before. Only tasks that differ are
 /// restarted; a catalog with errors changes nothing.
@@ -24,14 +25,16 @@ Examples:
   tidegate publish flow.yaml
   tidegate publish . --dry-run
 
-Exit code 0 means that the catalog is published, or could be with --dry-run; 1 that it has errors.
+With --dry-run it also prints what each task would do at its destination, and changes nothing
+there. Exit code 0 means that the catalog is published, or could be with --dry-run; 1 that it has
+errors, or that a destination could not be asked.
 Relative paths in connectors' configurations start at the first catalog's folder, on the host's
 machine.")]
 pub struct Publish {
     /// Catalog files, and directories of catalogs: flow.yaml, *.flow.yaml
     #[arg(required = true, value_name = "CATALOG|DIR")]
     catalogs: Vec<PathBuf>,
-    /// Only say what would change
+    /// Only say what would change, at the destinations too
     #[arg(long)]
     dry_run: bool,
     /// How to print what changes
@@ -60,12 +63,12 @@ impl Publish {
                 print(changes(&answer.changes, self.dry_run))?;
             }
         }
-        match answer.valid {
-            true => Ok(()),
-            false => Err(CliError::user(
-                "the catalog has errors; nothing was changed",
-            )),
+        if !answer.valid {
+            let message = "the catalog has errors; nothing was changed";
+            return Err(CliError::user(message));
         }
+        let failed = answer.changes.iter().filter(|it| !it.error.is_empty());
+        previewed(failed.map(|it| it.error.clone()).collect())
     }
 }
 
@@ -143,6 +146,7 @@ fn changes(changes: &[v1::TaskChange], dry_run: bool) -> String {
             (Kind::Removed, true) => "would be removed",
         };
         writeln!(text, "{}: {word}", change.task).expect("text takes everything");
+        text += &actions(&change.actions);
     }
     text
 }
@@ -191,6 +195,7 @@ mod tests {
         let change = |task: &str, kind: Kind| v1::TaskChange {
             task: task.to_owned(),
             kind: kind.into(),
+            ..Default::default()
         };
         let all = [
             change("a", Kind::Added),

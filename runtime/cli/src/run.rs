@@ -14,12 +14,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::HumanCount;
 use tidegate_host::leader::{SyncNowError, TaskHandle, TaskState, Through};
-use tidegate_host::{Built, Catalog, Host, InputEnd, InputHandle, RunOptions};
+use tidegate_host::{Built, Catalog, DataDir, Host, InputEnd, InputHandle, RunOptions};
 
 use crate::error::CliError;
 use crate::options::{ConnectorsOption, DataDirOption};
+use crate::output::print;
+use crate::preview::{self, previewed};
 use crate::progress::{DRAW_EVERY, Display};
 use crate::signals::{Signals, stop_at_once};
+use crate::status::left_out;
 
 /// How long to wait before a task that lost its session is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -31,6 +34,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 Examples:
   tidegate run flow.yaml --input acmeCo/orders=orders.ndjson --until-caught-up
   tidegate run flow.yaml --check
+  tidegate run flow.yaml --dry-run
 
 Without --until-caught-up it runs until SIGINT or SIGTERM, then commits what is open and exits 0;
 a second signal stops at once, and the next run recovers.")]
@@ -50,6 +54,10 @@ pub struct Run {
     /// Check the catalog and stop before anything is written
     #[arg(long)]
     check: bool,
+    /// Print what each task would do at its destination before it starts, and stop before
+    /// anything is written
+    #[arg(long, conflicts_with_all = ["check", "until_caught_up", "input"])]
+    dry_run: bool,
     #[command(flatten)]
     data_dir: DataDirOption,
     #[command(flatten)]
@@ -73,6 +81,9 @@ impl Run {
             self.selected(&built)?;
             println!("{} tasks, no errors", built.task_names().len());
             return Ok(());
+        }
+        if self.dry_run {
+            return self.preview(&directories);
         }
         let host = Host::open(self.data_dir.create()?)?;
         let connectors = host.connectors(&directories)?;
@@ -100,6 +111,29 @@ impl Run {
         };
         host.block_on(running.run(self.until_caught_up))?;
         running.report(started.elapsed())
+    }
+
+    /// Prints what each task would do at its destination.
+    fn preview(&self, directories: &[PathBuf]) -> Result<(), CliError> {
+        let (host, _scratch) = match self.data_dir.existing()? {
+            Some(dir) => (Host::open(dir)?, None),
+            // Nothing was ever run: what a new data directory would hold.
+            None => {
+                let scratch = tempfile::tempdir()?;
+                (Host::open(DataDir::open(scratch.path())?)?, Some(scratch))
+            }
+        };
+        let connectors = host.connectors(directories)?;
+        let built = accept(host.build(&self.catalog, &connectors)?)?;
+        let mut errors = Vec::new();
+        for task in self.selected(&built)? {
+            let Some(preview) = host.preview(&built, task, &self.base()?)? else {
+                continue;
+            };
+            print(preview::lines(task, &preview))?;
+            errors.extend(preview.err());
+        }
+        previewed(errors)
     }
 
     /// Relative paths in connectors' configurations start at the catalog's
@@ -254,6 +288,10 @@ impl Running {
                 HumanCount(view.transactions),
                 took.as_secs_f64()
             );
+            let counts = view.left_out;
+            if let Some(left_out) = left_out(counts.skipped, counts.dead_letters) {
+                println!("{}: {left_out} since it first ran", task.name());
+            }
         }
         let mut failures = self.failures();
         failures.retain(|failure| !self.announced.contains(failure));

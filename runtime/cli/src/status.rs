@@ -71,11 +71,29 @@ pub fn line(task: &v1::Task, now: SystemTime) -> String {
         HumanCount(task.stored_rows_total),
         HumanCount(task.transactions_total)
     );
-    if let Some(hold) = hold(task, now) {
+    let left_out = left_out(task.skipped_docs_total, task.dead_letters_total);
+    for more in left_out.into_iter().chain(hold(task, now)) {
         line += "; ";
-        line += &hold;
+        line += &more;
     }
     line
+}
+
+/// Puts documents that were left out into words, if there are any.
+pub fn left_out(skipped: u64, dead_letters: u64) -> Option<String> {
+    let count = |count: u64, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{} {more}", HumanCount(count))),
+    };
+    let counts: Vec<String> = [
+        count(skipped, "document skipped", "documents skipped"),
+        count(dead_letters, "dead letter", "dead letters"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
 }
 
 /// Whole seconds are enough for people.
@@ -117,6 +135,11 @@ mod tests {
             }),
             ..mid.clone()
         };
+        let left_out = v1::Task {
+            skipped_docs_total: 1,
+            dead_letters_total: 2_000,
+            ..mid.clone()
+        };
         let failed = v1::Task {
             state: State::Failed.into(),
             message: "the disk is full".to_owned(),
@@ -128,6 +151,7 @@ mod tests {
             (held, format!("a/b: running; {counts}; held by its schedule for 3h 59s, until 1970-01-01T03:17:39Z")),
             (paced, format!("a/b: running; {counts}; acknowledgement held by the connector for 0s, until 1970-01-01T00:00:10Z")),
             (failed, format!("a/b: failed: the disk is full; {counts}")),
+            (left_out, format!("a/b: running; {counts}; 1 document skipped, 2,000 dead letters")),
         ];
         for (task, want) in cases {
             assert_eq!(line(&task, now), want);

@@ -71,6 +71,9 @@ fn describe(task: &TaskSummary) -> String {
     if task.unfinished {
         text += "  a transaction is unfinished; the next run finishes it first\n";
     }
+    if let Some(left_out) = status::left_out(task.left_out.skipped, task.left_out.dead_letters) {
+        text += &format!("  {left_out}\n");
+    }
     text += &match &task.outcome {
         Some(outcome) => {
             let at = instant(outcome.at_micros);
@@ -98,6 +101,8 @@ fn summary(task: &TaskSummary) -> Value {
         "committedDocs": task.committed.to_string(),
         "endDocs": task.end.to_string(),
         "unfinished": task.unfinished,
+        "skippedDocs": task.left_out.skipped.to_string(),
+        "deadLetters": task.left_out.dead_letters.to_string(),
         "ended": ended,
     })
 }

@@ -17,6 +17,7 @@ use crate::frontier::Frontier;
 use crate::input::Input;
 use crate::layout::ShardId;
 use crate::now::Now;
+use crate::omission::{Halt, OnError, Refusal};
 use crate::record::Record;
 use crate::recover::{HeadStart, Recovered, TailStart};
 use crate::session::{Ending, Session};
@@ -175,6 +176,26 @@ impl Leader {
             held_until_millis: self.head.held_until_millis(session, tail, now),
             acknowledgement_held_until_millis: paced.map(|(until, _)| until),
         }
+    }
+
+    /// Decides what becomes of a document that cannot be stored. The session is over
+    /// in either case; if the document is left out, the record that is returned is
+    /// written first, and the next session begins with that transaction.
+    ///
+    /// # Errors
+    ///
+    /// If it is not left out, and the task halts. What [`Leader::halting`] returns is
+    /// written first.
+    pub fn refuse(&self, refusal: Refusal, on_error: OnError) -> Result<Record, Halt> {
+        self.head.leaving_out(&self.session, refusal, on_error)
+    }
+
+    /// Returns the record in which nothing is left out after all, if anything was to
+    /// be. Whoever mends what halted the task is then not bound to the transaction.
+    pub fn halting(&self) -> Option<Record> {
+        let hint = self.session.record.hinted.as_ref();
+        let omits = hint.is_some_and(|hint| !hint.omissions.is_empty());
+        omits.then(|| self.session.record.without_omissions())
     }
 
     /// Ends the session, for whatever reason, and returns the callers who were

@@ -24,6 +24,7 @@ mod layout;
 mod leader;
 mod merge_patch;
 mod now;
+mod omission;
 pub mod pacing;
 mod record;
 mod recover;
@@ -41,6 +42,9 @@ pub use layout::{Binding, Key, KeyRange, Layout, LayoutError, ShardId};
 pub use leader::{Leader, SPEC_CHANGE_MILLIS_MAX};
 pub use merge_patch::merge_patch;
 pub use now::Now;
+pub use omission::{
+    Halt, LeftOut, OMISSION_BYTES_MAX, OMISSIONS_MAX, Omission, OnError, Refusal, Refused,
+};
 pub use record::{
     Committed, Fence, Hint, MaxKeys, RECORD_VERSION, Record, RecordError, STORED_HISTORY_MAX,
     StoredRows,

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::frontier::{Extents, Frontier};
 use crate::layout::{Binding, Key, KeyRange, Layout};
 use crate::merge_patch::merge_patch;
+use crate::omission::{LeftOut, Omission};
 
 /// The version written into every record.
 ///
@@ -63,6 +64,9 @@ pub struct Record {
     /// Whether the destination ever held a checkpoint of this task.
     #[serde(default)]
     pub remote_checkpoint_seen: bool,
+    /// Documents that commits left out.
+    #[serde(default, skip_serializing_if = "LeftOut::is_none")]
+    pub left_out: LeftOut,
 }
 
 /// A commit, and what is left to do after it.
@@ -102,6 +106,18 @@ pub struct Hint {
     pub extents: Extents,
     /// What it was read under.
     pub layout: Layout,
+    /// What it leaves out, in the order in which it was refused. With any, it is
+    /// replayed also where nothing of it was stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omissions: Vec<Omission>,
+}
+
+impl Hint {
+    /// Says whether a commit up to `frontier` is this transaction's.
+    fn is_within(&self, frontier: &Frontier) -> bool {
+        let mut extents = self.extents.iter();
+        extents.all(|(source, extent)| extent.upper <= frontier.next(source))
+    }
 }
 
 /// The highest key of each binding.
@@ -217,6 +233,7 @@ impl Record {
             max_keys: MaxKeys::default(),
             stored_history: Vec::new(),
             remote_checkpoint_seen: false,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -304,6 +321,7 @@ impl Record {
             patches: commit.patches.clone(),
         };
         next.hinted = None;
+        next.left_out.count(&hint.omissions);
         next.patch_states(&commit.patches);
         next.remember_stored(rows);
         next.remote_checkpoint_seen |= commit.remote;
@@ -343,6 +361,9 @@ impl Record {
         triggers: bool,
     ) -> Record {
         let mut next = self.without_hint();
+        if let Some(hint) = self.hinted.as_ref().filter(|it| it.is_within(&frontier)) {
+            next.left_out.count(&hint.omissions);
+        }
         next.committed = Committed {
             frontier,
             layout,
@@ -360,6 +381,16 @@ impl Record {
             hinted: None,
             ..self.clone()
         }
+    }
+
+    /// Returns the record whose hinted transaction leaves nothing out.
+    #[must_use]
+    pub(crate) fn without_omissions(&self) -> Record {
+        let mut next = self.clone();
+        if let Some(hint) = &mut next.hinted {
+            hint.omissions.clear();
+        }
+        next
     }
 
     fn without_unfinished(&self) -> Record {

@@ -9,7 +9,7 @@
 //! as its commit came first. Shards that agree decide; shards that do not
 //! agree committed unevenly, and the hinted transaction is replayed on those
 //! that lack it. Where the record keeps the checkpoint, a hinted transaction
-//! is replayed by all.
+//! is replayed by all; so is one that leaves documents out.
 //!
 //! Recovering twice in a row gives what recovering once gives, so a session
 //! may die at any point of this, too.
@@ -226,11 +226,20 @@ fn recover_remote(
     let committed = relevant(&record.committed.frontier);
     let first = found.first().expect("a task has a shard");
     if found.iter().all(|other| relevant(other) == relevant(first)) {
-        let record = match relevant(first) == committed {
-            true => record.without_hint(),
-            false => record.with_adopted(first.clone(), layout.clone(), task.triggers),
-        };
-        return Ok((record, HeadStart::Idle));
+        if relevant(first) != committed {
+            let adopted = record.with_adopted(first.clone(), layout.clone(), task.triggers);
+            return Ok((adopted, HeadStart::Idle));
+        }
+        // What is left out is known for these extents, and for no others.
+        if record
+            .hinted
+            .as_ref()
+            .is_some_and(|hint| !hint.omissions.is_empty())
+        {
+            let head = replay(&record, BTreeSet::new());
+            return Ok((record, head));
+        }
+        return Ok((record.without_hint(), HeadStart::Idle));
     }
 
     let hinted = record.hinted_frontier().map(|hinted| relevant(&hinted));

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_core::LeftOut;
 use tidegate_validator::{Draft, load};
 
 use tokio::task::JoinHandle;
@@ -99,6 +100,10 @@ pub struct RunOptions {
     pub until_caught_up: bool,
 }
 
+/// What starting a task would do at its destination, a statement or sentence
+/// each; or why that is not known.
+pub type Preview = Result<Vec<String>, String>;
+
 /// A task that has run here.
 #[derive(Clone, Debug)]
 pub struct TaskSummary {
@@ -110,6 +115,8 @@ pub struct TaskSummary {
     pub end: u64,
     /// Whether a transaction was begun and is not acknowledged.
     pub unfinished: bool,
+    /// Documents that were left out, as they could not be stored.
+    pub left_out: LeftOut,
     /// How it last ended; nothing if it is killed.
     pub outcome: Option<Outcome>,
 }
@@ -177,8 +184,28 @@ impl Host {
         if built.catalog.tasks[task].shards.disable {
             return Ok(None);
         }
-        let config = self.on_data(self.platform.config(built, task, &options.base))?;
+        let config = self.on_data(async {
+            self.platform.keep_sources(built, task).await?;
+            self.platform.config(built, task, &options.base).await
+        })?;
         Ok(Some(self.platform.start(config, options.until_caught_up)))
+    }
+
+    /// Returns what starting a task of a built catalog would do at its
+    /// destination, or why that is not known; nothing for a disabled one.
+    pub fn preview(
+        &self,
+        built: &Built,
+        task: &str,
+        base: &Path,
+    ) -> Result<Option<Preview>, HostError> {
+        if built.catalog.tasks[task].shards.disable {
+            return Ok(None);
+        }
+        self.on_data(async {
+            let config = self.platform.config(built, task, base).await?;
+            Ok(Some(self.platform.preview(&config).await))
+        })
     }
 
     /// Follows a file into a collection of a built catalog.

@@ -29,7 +29,9 @@ pub use catalog::{Built, Catalog, Live};
 pub use collection::CollectionError;
 pub use connectors::{ConnectorError, Connectors, Missing, component_ref};
 pub use data_dir::{DataDir, DataDirError, FORMAT_VERSION};
-pub use host::{Host, HostError, RunOptions, TaskSummary, Validated, check, inspect, validate};
+pub use host::{
+    Host, HostError, Preview, RunOptions, TaskSummary, Validated, check, inspect, validate,
+};
 pub use input::{InputEnd, InputHandle};
 pub use published::{CatalogFiles, Published, PublishedError};
 pub use registry::{Change, Publication, Registry, RegistryError};

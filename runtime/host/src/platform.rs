@@ -4,9 +4,11 @@
 //! draft -> build -> config of a task -> start
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_core::OnError;
 use tidegate_validator::{BuiltTask, Draft};
 use tidegate_wit::message::Wants;
 use tokio::runtime::Handle;
@@ -15,11 +17,12 @@ use crate::catalog::{Built, Catalog, Live, sandbox_limits};
 use crate::clock::Clock;
 use crate::collection::Collection;
 use crate::connectors::Connectors;
-use crate::host::{HostError, TaskSummary};
+use crate::host::{HostError, Preview, TaskSummary};
+use crate::input::with_causes;
 use crate::journal::{DOCUMENT_BYTES_MAX, Journals};
 use crate::leader::{
     Progress, Reading, Records, TaskConfig, TaskContext, TaskHandle, TaskSpec, TxnDurations,
-    source_of,
+    preview, source_of,
 };
 use crate::sandbox::{Allow, GrantError, Grants, SessionConfig};
 use crate::shard::Window;
@@ -51,8 +54,7 @@ impl Platform {
         Ok(Catalog::build(draft, connectors, live).await)
     }
 
-    /// Returns what a task of a built catalog is led by, and keeps its
-    /// collections for those who append to them. Relative paths in its
+    /// Returns what a task of a built catalog is led by. Relative paths in its
     /// connector's configuration start at `base`.
     pub(crate) async fn config(
         &self,
@@ -61,12 +63,6 @@ impl Platform {
         base: &Path,
     ) -> Result<TaskConfig, HostError> {
         let task = &built.catalog.tasks[task];
-        for binding in &task.spec.bindings {
-            let collection = &built.catalog.collections[&binding.collection];
-            Collection::of(collection)
-                .put(&*self.store, &collection.name)
-                .await?;
-        }
         let component = built.components[&task.component].clone();
         let wants = component.spec().await?.wants.clone();
         let grants = grants(task, &wants, base).map_err(|source| HostError::Grants {
@@ -84,7 +80,19 @@ impl Platform {
             durations: durations(task),
             document_bytes_max: document_bytes_max(task),
             schedule: task.sync_schedule.clone(),
+            on_error: on_error(task),
         })
+    }
+
+    /// Keeps the collections that a task reads for those who append to them.
+    pub(crate) async fn keep_sources(&self, built: &Built, task: &str) -> Result<(), HostError> {
+        for binding in &built.catalog.tasks[task].spec.bindings {
+            let collection = &built.catalog.collections[&binding.collection];
+            Collection::of(collection)
+                .put(&*self.store, &collection.name)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Keeps all collections of a catalog for those who append to them.
@@ -93,6 +101,13 @@ impl Platform {
             Collection::of(collection).put(&*self.store, name).await?;
         }
         Ok(())
+    }
+
+    /// Returns what starting a task would do at its destination.
+    pub(crate) async fn preview(&self, config: &TaskConfig) -> Preview {
+        let records = Records::new(self.store.clone(), config.name());
+        let actions = preview(&self.data, config, &records).await;
+        actions.map_err(|error| with_causes(&error))
     }
 
     /// Starts a task on the control runtime.
@@ -144,6 +159,7 @@ impl Platform {
             committed,
             end,
             unfinished: record.unfinished().is_some(),
+            left_out: record.left_out,
             outcome: records.outcome().await?,
         })
     }
@@ -196,6 +212,19 @@ fn task_spec(built: &Built, task: &BuiltTask) -> TaskSpec {
         spec: task.spec.clone(),
         readings: bindings.map(reading).collect(),
     }
+}
+
+fn on_error(task: &BuiltTask) -> BTreeMap<Vec<String>, OnError> {
+    let bindings = task.spec.bindings.iter().zip(&task.bindings);
+    let on_error = bindings.map(|(binding, more)| {
+        let on_error = match more.on_error {
+            tidegate_validator::OnError::Halt => OnError::Halt,
+            tidegate_validator::OnError::Skip => OnError::Skip,
+            tidegate_validator::OnError::DeadLetter => OnError::DeadLetter,
+        };
+        (binding.resource_path.clone(), on_error)
+    });
+    on_error.collect()
 }
 
 /// A task may take smaller documents than a journal does, not larger ones.

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use futures::future::join_all;
+use tidegate_core::LeftOut;
 use tidegate_validator::Draft;
 use tokio::sync::watch;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Built, Catalog};
 use crate::clock::wall_micros;
 use crate::connectors::Connectors;
-use crate::host::{HostError, as_of_now};
+use crate::host::{HostError, Preview, as_of_now};
 use crate::leader::{
     Records, SyncNowCall, SyncNowError, TaskConfig, TaskHandle, TaskState, TaskView, Through,
 };
@@ -45,6 +46,19 @@ pub struct Publication {
     pub catalog: Catalog,
     /// What changed, by task; empty if the catalog was refused.
     pub changes: BTreeMap<String, Change>,
+    /// Of a dry run: what the tasks that are new or changed would do at their
+    /// destinations.
+    pub previews: BTreeMap<String, Preview>,
+}
+
+impl Publication {
+    fn refused(catalog: Catalog) -> Publication {
+        Publication {
+            catalog,
+            changes: BTreeMap::new(),
+            previews: BTreeMap::new(),
+        }
+    }
 }
 
 /// Why something cannot be asked of a task.
@@ -81,6 +95,25 @@ struct Entry {
     config: TaskConfig,
     /// Nothing, if the task was stopped before this host started.
     handle: Option<TaskHandle>,
+    /// What its record had counted then.
+    left_out: LeftOut,
+}
+
+/// What an earlier host left of a task.
+#[derive(Clone, Copy)]
+struct Found {
+    stopped: bool,
+    left_out: LeftOut,
+}
+
+impl Found {
+    async fn of(records: &Records) -> Result<Found, HostError> {
+        let record = records.record().await?.map(|(record, _)| record);
+        Ok(Found {
+            stopped: records.stopped().await?,
+            left_out: record.unwrap_or_default().left_out,
+        })
+    }
 }
 
 /// The tasks of a running host.
@@ -129,9 +162,29 @@ impl Registry {
         files: &CatalogFiles,
         dry_run: bool,
     ) -> Result<Publication, HostError> {
+        if dry_run {
+            return self.compare(files).await;
+        }
         let _turn = self.turn.lock().await;
         let catalog = self.validate(files).await?;
-        self.apply(files, catalog, dry_run).await
+        self.apply(files, catalog).await
+    }
+
+    /// Says what publishing a catalog would change. It takes no turn: a destination
+    /// that does not answer holds nobody up.
+    async fn compare(&self, files: &CatalogFiles) -> Result<Publication, HostError> {
+        let catalog = self.validate(files).await?;
+        let Some(built) = &catalog.built else {
+            return Ok(Publication::refused(catalog));
+        };
+        let configs = self.configs(built, files).await?;
+        let changes = self.changes(&configs);
+        let previews = self.previews(&configs, &changes).await;
+        Ok(Publication {
+            catalog,
+            changes,
+            previews,
+        })
     }
 
     /// Runs what was published last, as a host does that starts; nothing if
@@ -143,38 +196,24 @@ impl Registry {
         };
         let files = published.catalog;
         let catalog = self.build(files.load()).await?;
-        self.apply(&files, catalog, false).await.map(Some)
+        self.apply(&files, catalog).await.map(Some)
     }
 
     async fn apply(
         &self,
         files: &CatalogFiles,
         mut catalog: Catalog,
-        dry_run: bool,
     ) -> Result<Publication, HostError> {
         let Some(built) = catalog.built.take() else {
-            return Ok(Publication {
-                catalog,
-                changes: BTreeMap::new(),
-            });
+            return Ok(Publication::refused(catalog));
         };
         // Everything that can fail comes before anything changes.
-        let mut configs = BTreeMap::new();
-        for (name, task) in &built.catalog.tasks {
-            if !task.shards.disable {
-                let config = self.platform.config(&built, name, &files.base);
-                configs.insert(name.clone(), config.await?);
-            }
-        }
-        let mut stopped = BTreeMap::new();
+        let configs = self.configs(&built, files).await?;
+        let mut found = BTreeMap::new();
         for name in configs.keys() {
-            stopped.insert(name.clone(), self.records(name).stopped().await?);
+            found.insert(name.clone(), Found::of(&self.records(name)).await?);
         }
         let changes = self.changes(&configs);
-        if dry_run {
-            catalog.built = Some(built);
-            return Ok(Publication { catalog, changes });
-        }
         let before = self.published().await?;
         if before.is_none_or(|before| before.catalog != *files) {
             let published = Published {
@@ -188,7 +227,7 @@ impl Registry {
         self.remove_all_but(&configs).await;
         for (name, config) in configs {
             if changes[&name] != Change::Unchanged {
-                self.put(&name, config, stopped[&name]).await;
+                self.put(&name, config, found[&name]).await;
             }
         }
         *self
@@ -197,7 +236,41 @@ impl Registry {
             .expect("nothing panics while it holds this lock") = built.catalog.not_run.clone();
         self.changed.send_modify(|changes| *changes += 1);
         catalog.built = Some(built);
-        Ok(Publication { catalog, changes })
+        Ok(Publication {
+            catalog,
+            changes,
+            previews: BTreeMap::new(),
+        })
+    }
+
+    /// Returns what the tasks of a catalog that run are led by.
+    async fn configs(
+        &self,
+        built: &Built,
+        files: &CatalogFiles,
+    ) -> Result<BTreeMap<String, TaskConfig>, HostError> {
+        let mut configs = BTreeMap::new();
+        for (name, task) in &built.catalog.tasks {
+            if !task.shards.disable {
+                let config = self.platform.config(built, name, &files.base);
+                configs.insert(name.clone(), config.await?);
+            }
+        }
+        Ok(configs)
+    }
+
+    /// Asks the connectors of tasks that are new or changed what they would do, all
+    /// at once: one destination that does not answer is waited for, not the sum.
+    async fn previews(
+        &self,
+        configs: &BTreeMap<String, TaskConfig>,
+        changes: &BTreeMap<String, Change>,
+    ) -> BTreeMap<String, Preview> {
+        let asked = configs
+            .iter()
+            .filter(|(name, _)| changes[*name] != Change::Unchanged)
+            .map(async |(name, config)| (name.clone(), self.platform.preview(config).await));
+        join_all(asked).await.into_iter().collect()
     }
 
     /// Compares what is wanted with what there is.
@@ -229,7 +302,7 @@ impl Registry {
     }
 
     /// Brings one task to a config.
-    async fn put(&self, name: &str, config: TaskConfig, stopped: bool) {
+    async fn put(&self, name: &str, config: TaskConfig, found: Found) {
         let before = self
             .entries()
             .get(name)
@@ -237,10 +310,14 @@ impl Registry {
         let handle = match before {
             // One that ends at this moment does not take the config: it starts anew.
             Some(handle) if handle.change(config.clone()).await => Some(handle),
-            _ if stopped => None,
+            _ if found.stopped => None,
             _ => Some(self.platform.start(config.clone(), false)),
         };
-        let entry = Entry { config, handle };
+        let entry = Entry {
+            config,
+            handle,
+            left_out: found.left_out,
+        };
         self.entries().insert(name.to_owned(), entry);
     }
 
@@ -270,7 +347,7 @@ impl Registry {
         let handle = self.handle(name)?;
         self.put_stopped(name, true).await?;
         match handle {
-            None => Ok(TaskView::stopped()),
+            None => self.get(name),
             Some(handle) => Ok(end(&handle).await),
         }
     }
@@ -375,7 +452,7 @@ impl Entry {
     fn view(&self) -> TaskView {
         match &self.handle {
             Some(handle) => handle.watch().borrow().clone(),
-            None => TaskView::stopped(),
+            None => TaskView::stopped(self.left_out),
         }
     }
 }

@@ -66,6 +66,7 @@ pub(crate) struct Binding {
     pub(crate) hard_delete: Option<bool>,
     pub(crate) priority: u32,
     pub(crate) on_incompatible: Option<OnIncompatible>,
+    pub(crate) on_error: OnError,
 }
 
 /// Which fields a binding wants.
@@ -94,6 +95,24 @@ const ON_INCOMPATIBLE: [(&str, OnIncompatible); 4] = [
     ("disableBinding", OnIncompatible::DisableBinding),
     ("disableTask", OnIncompatible::DisableTask),
     ("abort", OnIncompatible::Abort),
+];
+
+/// What to do about a document that cannot be stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// The task fails.
+    #[default]
+    Halt,
+    /// The document is left out, and counted.
+    Skip,
+    /// It is left out, counted, and kept in a collection of its own.
+    DeadLetter,
+}
+
+const ON_ERROR: [(&str, OnError); 3] = [
+    ("halt", OnError::Halt),
+    ("skip", OnError::Skip),
+    ("deadLetter", OnError::DeadLetter),
 ];
 
 impl Context<'_, '_> {
@@ -302,16 +321,30 @@ impl Context<'_, '_> {
     }
 
     fn on_incompatible(&mut self, field: &Field<'_>) -> Option<OnIncompatible> {
+        self.one_of(field, &ON_INCOMPATIBLE, "handle an incompatible change")
+    }
+
+    fn on_error(&mut self, field: &Field<'_>) -> Option<OnError> {
+        self.one_of(field, &ON_ERROR, "handle a document that cannot be stored")
+    }
+
+    /// Reads a name that stands for one of some ways to do something.
+    fn one_of<T: Copy>(
+        &mut self,
+        field: &Field<'_>,
+        values: &[(&'static str, T)],
+        what: &str,
+    ) -> Option<T> {
         let text = self.text(field)?;
-        if let Some((_, value)) = ON_INCOMPATIBLE.iter().find(|(name, _)| *name == text) {
+        if let Some((_, value)) = values.iter().find(|(name, _)| *name == text) {
             return Some(*value);
         }
-        let names = ON_INCOMPATIBLE.map(|(name, _)| name);
-        let help = match nearest(text, names.into_iter()) {
+        let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+        let help = match nearest(text, names.iter().copied()) {
             Some(name) => format!("did you mean \"{name}\"?"),
             None => format!("write one of {}", names.join(", ")),
         };
-        let message = format!("\"{text}\" is not a way to handle an incompatible change");
+        let message = format!("\"{text}\" is not a way to {what}");
         self.add(Code::InvalidValue, &field.spot(), message)
             .help(help);
         None
@@ -325,6 +358,7 @@ impl Context<'_, '_> {
         let (disable, backfill) = (fields.get("disable"), fields.get("backfill"));
         let (hard_delete, priority) = (fields.get("hardDelete"), fields.get("priority"));
         let on_incompatible = fields.get("onIncompatibleSchemaChange");
+        let on_error = fields.get("onError");
         fields.close(self);
 
         let backfill_spot = backfill.as_ref().map_or(spot.clone(), Field::spot);
@@ -334,6 +368,7 @@ impl Context<'_, '_> {
         let hard_delete = hard_delete.and_then(|it| self.boolean(&it));
         let priority = priority.and_then(|it| self.natural(&it)).unwrap_or(0);
         let on_incompatible = on_incompatible.and_then(|it| self.on_incompatible(&it));
+        let on_error = on_error.and_then(|it| self.on_error(&it));
         let resource = resource.and_then(|it| {
             self.object(&it)?;
             Some(it)
@@ -363,6 +398,7 @@ impl Context<'_, '_> {
             hard_delete,
             priority,
             on_incompatible,
+            on_error: on_error.unwrap_or_default(),
         })
     }
 

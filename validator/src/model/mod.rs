@@ -17,6 +17,7 @@ pub(crate) use collection::{Collection, Located, Resolved, UserProjection};
 pub use draft::{Draft, TaskSchedule};
 pub(crate) use draft::{NotRun, Reference};
 pub(crate) use fields::{Context, Field};
+pub use materialization::OnError;
 pub(crate) use materialization::{Binding, Endpoint, OnIncompatible, Runnable, Task};
 pub use near::component_of_image;
 pub(crate) use near::{Names, did_you_mean, nearest};

@@ -166,7 +166,7 @@ fn plan(
     extend(table, record, &actual)
 }
 
-/// Plans the new columns of a table that stays.
+/// Plans the new and the wider columns of a table that stays.
 fn extend(
     table: Table,
     mut record: Record,
@@ -180,14 +180,15 @@ fn extend(
         match record.shape.values.get(&folded) {
             Some(sql_type) if sql_type == column.column_type.sql() => {}
             Some(sql_type) => {
-                return Err(incompatible(
-                    &table.name,
-                    &format!(
-                        "column {:?} as {sql_type}, and it would be {} now",
-                        column.name,
-                        column.column_type.sql()
-                    ),
-                ));
+                let widen = table.widen(column, sql_type);
+                statements.push(widen.ok_or_else(|| {
+                    let now = column.column_type.sql();
+                    let what = format!(
+                        "column {:?} as {sql_type}, and it would be {now} now",
+                        column.name
+                    );
+                    incompatible(&table.name, &what)
+                })?);
             }
             None => statements.push(table.add_column(column)),
         }

@@ -111,6 +111,18 @@ impl ColumnType {
         }
     }
 
+    /// Returns the expression that makes this type of what a column of another type
+    /// holds, if nothing is lost by that.
+    ///
+    /// Not JSON: a field of several types is not selected by itself, so that it would
+    /// be left behind with its column.
+    pub(crate) fn widened(self, sql_type: &str, column: &str) -> Option<String> {
+        match (sql_type, self) {
+            ("numeric" | "boolean", Self::Text) => Some(format!("{column}::text")),
+            _ => None,
+        }
+    }
+
     /// Adds a value to a row.
     ///
     /// # Errors
@@ -230,6 +242,24 @@ mod tests {
             assert_eq!(ColumnType::of(&projection), value, "{types:?}");
             projection.key = true;
             assert_eq!(ColumnType::of(&projection), key, "key {types:?}");
+        }
+    }
+
+    #[test]
+    fn columns_become_wider_where_nothing_is_lost() {
+        let cases = [
+            ("numeric", ColumnType::Text, Some("c::text")),
+            ("boolean", ColumnType::Text, Some("c::text")),
+            ("numeric", ColumnType::Json, None),
+            ("text", ColumnType::Numeric, None),
+            ("json", ColumnType::Text, None),
+            ("timestamp with time zone", ColumnType::Text, None),
+            ("uuid", ColumnType::Text, None),
+            ("numeric", ColumnType::KeyText, None),
+        ];
+        for (sql_type, column, want) in cases {
+            let got = column.widened(sql_type, "c");
+            assert_eq!(got.as_deref(), want, "{sql_type} to {column:?}");
         }
     }
 

@@ -42,4 +42,8 @@ impl constraint::ColumnType for ColumnType {
     fn is_json(&self) -> bool {
         matches!(self, ColumnType::Json | ColumnType::KeyJson)
     }
+
+    fn widens_to(&self, other: &Self) -> bool {
+        other.widened(self.sql(), "").is_some()
+    }
 }

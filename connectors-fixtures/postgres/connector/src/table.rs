@@ -118,6 +118,17 @@ impl Table {
         )
     }
 
+    /// Gives a column another type, if it can keep what it holds.
+    pub(crate) fn widen(&self, column: &Column, from: &str) -> Option<String> {
+        let name = quote(&column.name);
+        let using = column.column_type.widened(from, &name)?;
+        Some(format!(
+            "ALTER TABLE {} ALTER COLUMN {name} TYPE {} USING {using}",
+            self.qualified(),
+            column.column_type.sql()
+        ))
+    }
+
     /// Lets a column be null.
     pub(crate) fn drop_not_null(&self, column: &str) -> String {
         format!(

@@ -273,7 +273,7 @@ impl Binding {
                     "key field {field:?} is null, and a key column holds no null: give the location a default in \
                      the collection's schema"
                 ))
-                .of_key(key_text(&row))
+                .of_key(key_text(&tuple::decode(key)?))
                 .of_field(field))
             }
         }

@@ -314,6 +314,7 @@ impl Backend for MemoryHost {
         let change = v1::TaskChange {
             task: TASKS[0].to_owned(),
             kind: v1::task_change::Kind::Changed.into(),
+            ..Default::default()
         };
         Ok(v1::PublishResponse {
             valid,

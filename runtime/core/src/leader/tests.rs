@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::*;
 use crate::close_policy::{Band, Limits, WaitsOn};
-use crate::frontier::Source;
+use crate::frontier::{Extents, Source};
 use crate::hold::{CommitSchedule, SeededSchedule};
 use crate::layout::{Binding, Key, KeyRange, Layout};
+use crate::omission::Refused;
 use crate::record::StoredRows;
 use crate::recover::{Authority, Opened, recover};
 use crate::status::{Figures, HeadPhase, TailPhase};
@@ -632,6 +633,73 @@ fn pacing_spares_these_acknowledgements() {
         TRANSACTION[2..],
         "one of a task whose spec has a schedule"
     );
+}
+
+fn refusal(key: u8) -> Refusal {
+    Refusal {
+        binding: 0,
+        refused: Some(Refused::Key(Key(vec![key]))),
+        reason: "it is bad".into(),
+        field: None,
+        at_micros: 0,
+    }
+}
+
+/// Wherever a document is refused, the next session replays what was read, leaves
+/// the document out, and what it left out before.
+#[test]
+fn what_is_refused_is_left_out_of_a_replay() {
+    let is = |wanted: &'static str| move |action: &Action| name(action) == wanted;
+    for refused_at in ["Extend", "Flush", "Store", "StartCommit"] {
+        let mut driver = Driver::new(task());
+        driver.ready(5);
+        driver.run_until(is(refused_at));
+        let record = driver.leader().refuse(refusal(1), OnError::Skip);
+        let mut record = record.expect("it is left out");
+        for key in 2..4 {
+            driver = Driver::from(task(), record, 9);
+            driver.ready(9);
+            let (_, action) = driver.run_until(is("Extend"));
+            let Action::Extend { extents, .. } = &action else {
+                panic!("not an Extend: {action:?}");
+            };
+            assert_eq!(*extents, Extents::between(&upto(0), &upto(5)));
+            if refused_at != "Extend" {
+                driver.answer(&action);
+                driver.run_until(is(refused_at));
+            }
+            let again = driver.leader().refuse(refusal(1), OnError::Skip);
+            assert_eq!(again, Err(Halt::LeftOutAlready), "{refused_at}");
+            let halting = driver.leader().halting().expect("something is left out");
+            let hint = halting.hinted.expect("a hint");
+            assert_eq!((hint.omissions, hint.extents), (vec![], extents.clone()));
+            let next = driver.leader().refuse(refusal(key), OnError::Skip);
+            record = next.expect("it is left out");
+        }
+        let mut driver = Driver::from(task(), record, 5);
+        driver.run();
+        let record = &driver.leader().session.record;
+        assert_eq!(record.left_out.skipped, 3, "{refused_at}");
+        assert_eq!(
+            (&record.committed.frontier, &record.hinted),
+            (&upto(5), &None)
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_out_of_what_is_not_open() {
+    let mut driver = Driver::new(task());
+    driver.ready(5);
+    driver.run_until(is_acknowledge);
+    let halt = driver.leader().refuse(refusal(1), OnError::Skip);
+    assert_eq!(halt, Err(Halt::Unidentified));
+    let mut driver = Driver::new(task());
+    driver.ready(5);
+    driver.run_until(is_store);
+    let halt = driver.leader().refuse(refusal(1), OnError::Halt);
+    assert_eq!(halt, Err(Halt::OnError));
+    assert_eq!(driver.leader().halting(), None);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::frontier::Source;
+use crate::omission::Refused;
 
 fn source(journal: &str) -> Source {
     Source {
@@ -32,6 +33,18 @@ fn hint(upper: u64) -> Hint {
     Hint {
         extents: Extents::between(&Frontier::default(), &upper),
         layout: layout(&[KeyRange::ALL]),
+        omissions: Vec::new(),
+    }
+}
+
+fn omission(dead_letter: bool) -> Omission {
+    Omission {
+        binding: binding(),
+        refused: Refused::Key(Key(vec![2, 255])),
+        reason: "it is bad".into(),
+        field: Some("f".into()),
+        at_micros: 1,
+        dead_letter,
     }
 }
 
@@ -202,10 +215,39 @@ fn a_patch_touches_its_own_shard() {
 }
 
 #[test]
+fn what_is_left_out_is_counted_once_it_is_committed() {
+    let omitting = Hint {
+        omissions: vec![omission(true), omission(false), omission(false)],
+        ..hint(7)
+    };
+    let hinted = Record::new().with_hint(omitting, &keys(9));
+    assert!(hinted.left_out.is_none());
+    let committed = hinted.with_commit(commit(1));
+    let want = LeftOut {
+        skipped: 2,
+        dead_letters: 1,
+    };
+    assert_eq!(committed.left_out, want);
+    let next = committed
+        .with_hint(hint(9), &keys(9))
+        .with_commit(commit(1));
+    assert_eq!(next.left_out, want, "and stays counted");
+    let read = Record::from_json(&next.to_json()).expect("a record");
+    assert_eq!(read.left_out, want);
+}
+
+#[test]
 fn reads_back_as_written() {
     let records = [
         Record::new(),
         Record::new().with_hint(hint(7), &keys(9)),
+        Record::new().with_hint(
+            Hint {
+                omissions: vec![omission(true), omission(false)],
+                ..hint(7)
+            },
+            &keys(9),
+        ),
         Record::new()
             .with_hint(hint(7), &keys(9))
             .with_commit(commit(2)),

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::close_policy::Limits;
 use crate::layout::Binding;
+use crate::omission::{LeftOut, Omission, Refused};
 use crate::record::{Commit, Hint, MaxKeys};
 
 const LOW: KeyRange = KeyRange {
@@ -54,8 +55,24 @@ fn hinted(record: Record, shards: &[KeyRange], upper: u64) -> Record {
     let hint = Hint {
         extents: Extents::between(&record.committed.frontier, &at(upper)),
         layout: layout(shards),
+        omissions: Vec::new(),
     };
     record.with_hint(hint, &MaxKeys::default())
+}
+
+/// The same, leaving out one document.
+fn omitting(record: Record, shards: &[KeyRange], upper: u64) -> Record {
+    let omission = Omission {
+        binding: layout(shards).bindings[0].clone(),
+        refused: Refused::Offset(6),
+        reason: "it is bad".into(),
+        field: None,
+        at_micros: 0,
+        dead_letter: false,
+    };
+    let mut record = hinted(record, shards, upper);
+    record.hinted.as_mut().expect("a hint").omissions = vec![omission];
+    record
 }
 
 /// A record of which five documents are committed.
@@ -130,6 +147,10 @@ fn starts_where_record_and_destination_say() {
             want: (5, None, Done) },
         Case { name: "remote, hinted and committed", record: hinted(done(one, true), one, 9), opened: vec![remote(Some(9))],
             want: (9, None, Acknowledge) },
+        Case { name: "remote, hinted with an omission and not committed", record: omitting(done(one, true), one, 9), opened: vec![remote(Some(5))],
+            want: (5, Some((5, 9, vec![])), Done) },
+        Case { name: "remote, hinted with an omission and committed", record: omitting(done(one, true), one, 9), opened: vec![remote(Some(9))],
+            want: (9, None, Acknowledge) },
         Case { name: "remote, the first one committed, not recorded", record: hinted(Record::new(), one, 5), opened: vec![remote(Some(5))],
             want: (5, None, Acknowledge) },
         Case { name: "remote, ahead of the record", record: done(one, true), opened: vec![remote(Some(12))],
@@ -191,6 +212,21 @@ fn refuses_what_no_crash_explains() {
         let task = task(if opened.len() == 1 { one } else { two });
         let error = recover(&record, &task, &opened, &at(ends)).expect_err(name).to_string();
         assert!(error.starts_with(want), "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_was_left_out_is_counted_where_the_destination_committed_it() {
+    let one = &[KeyRange::ALL][..];
+    let record = omitting(committed(one, true, true), one, 9);
+    for (checkpoint, skipped) in [(5, 0), (8, 0), (9, 1), (12, 1)] {
+        let opened = [remote(Some(checkpoint))];
+        let recovered = recover(&record, &task(one), &opened, &at(20)).expect("a start");
+        let left_out = LeftOut {
+            skipped,
+            dead_letters: 0,
+        };
+        assert_eq!(recovered.record.left_out, left_out, "at {checkpoint}");
     }
 }
 

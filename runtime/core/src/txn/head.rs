@@ -22,6 +22,7 @@ use crate::frontier::{Extents, Frontier};
 use crate::hold::Hold;
 use crate::layout::{KeyRange, Layout, ShardId};
 use crate::now::Now;
+use crate::omission::{self, Halt, OnError, Refusal};
 use crate::record::{Commit, Hint, MaxKeys, Record, StoredRows};
 use crate::recover::Authority;
 use crate::session::Session;
@@ -308,6 +309,29 @@ impl Head {
             .filter(|_| close_policy::is_held(&inputs))
     }
 
+    /// Returns the record in which the open transaction leaves a document out. It
+    /// is hinted by that, if it was not before.
+    pub(crate) fn leaving_out(
+        &self,
+        session: &Session,
+        refusal: Refusal,
+        on_error: OnError,
+    ) -> Result<Record, Halt> {
+        let Some(txn) = self.txn() else {
+            // Of an acknowledgement: what it is about is committed.
+            return Err(Halt::Unidentified);
+        };
+        // What is hinted already is the very transaction, and a replay may not have
+        // read all of it yet.
+        let hinted = session.record.hinted.clone();
+        let mut hint = hinted.unwrap_or_else(|| txn.hint(session));
+        let binding = hint.layout.binding(refusal.binding);
+        let binding = binding.ok_or(Halt::Unidentified)?;
+        let omission = omission::decide(on_error, refusal, binding, &hint.omissions)?;
+        hint.omissions.push(omission);
+        Ok(session.record.with_hint(hint, &txn.max_keys))
+    }
+
     /// Returns the documents and bytes it has read, and for how long it is
     /// open.
     pub(crate) fn sourced(&self, now: Now) -> Figures {
@@ -524,10 +548,7 @@ impl HeadFlush {
         if !self.awaited.complete() {
             return (None, Head::Flush(self));
         }
-        let hint = Hint {
-            extents: Extents::between(&self.txn.lower, &self.txn.upper),
-            layout: session.task.layout.clone(),
-        };
+        let hint = self.txn.hint(session);
         let action = Action::Persist {
             why: Persist::Hint,
             record: Box::new(session.record.with_hint(hint, &self.txn.max_keys)),
@@ -634,6 +655,16 @@ impl HeadStartCommit {
 }
 
 impl Txn {
+    /// Returns what it has read. A replay leaves out what it left out before.
+    fn hint(&self, session: &Session) -> Hint {
+        let before = session.record.hinted.as_ref();
+        Hint {
+            extents: Extents::between(&self.lower, &self.upper),
+            layout: session.task.layout.clone(),
+            omissions: before.map_or_else(Vec::new, |hint| hint.omissions.clone()),
+        }
+    }
+
     fn into_committed(self, now: Now) -> CommittedTxn {
         // Of a replay, the earlier session's part is not known.
         let figures = match self.replay {

@@ -8,6 +8,7 @@ use tidegate_validator::diagnostic::{Diagnostic, Place, Severity};
 use v1::sync_now_response::{Ack, Done};
 
 use crate::catalog::Catalog;
+use crate::host::Preview;
 use crate::journal::Document;
 use crate::leader::{TaskState, TaskView};
 use crate::published::{CatalogFiles, Published};
@@ -113,6 +114,8 @@ pub(super) fn task(name: &str, view: &TaskView) -> v1::Task {
         stored_rows_total: view.stored,
         status: status.map(of_status),
         held_by: held_by.into(),
+        skipped_docs_total: view.left_out.skipped,
+        dead_letters_total: view.left_out.dead_letters,
     }
 }
 
@@ -158,7 +161,7 @@ pub(super) fn published(published: Published) -> v1::GetCatalogResponse {
     }
 }
 
-pub(super) fn change(task: &str, change: Change) -> v1::TaskChange {
+pub(super) fn change(task: &str, change: Change, preview: Option<&Preview>) -> v1::TaskChange {
     use v1::task_change::Kind;
     let kind = match change {
         Change::Added => Kind::Added,
@@ -166,9 +169,16 @@ pub(super) fn change(task: &str, change: Change) -> v1::TaskChange {
         Change::Removed => Kind::Removed,
         Change::Unchanged => Kind::Unchanged,
     };
+    let (actions, error) = match preview {
+        None => (Vec::new(), String::new()),
+        Some(Ok(actions)) => (actions.clone(), String::new()),
+        Some(Err(error)) => (Vec::new(), error.clone()),
+    };
     v1::TaskChange {
         task: task.to_owned(),
         kind: kind.into(),
+        actions,
+        error,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::input::with_causes;
 use crate::leader::{SyncNowAnswer, TaskView, Through};
 use crate::platform::Platform;
 use crate::published::CatalogFiles;
-use crate::registry::{Registry, RegistryError};
+use crate::registry::{Change, Registry, RegistryError};
 
 /// How much of a journal a reading caller has in memory at once.
 const READ_BYTES: u64 = 1 << 20;
@@ -196,16 +196,16 @@ impl Backend for HostBackend {
         let publication = self.registry.publish(&files, request.dry_run).await;
         let publication = publication.map_err(|error| internal(&error))?;
         let valid = publication.catalog.built.is_some();
-        let change = |(name, change): (&String, _)| messages::change(name, change);
+        let previews = &publication.previews;
+        let changes = publication.changes.iter();
+        let change = |(name, change): (&String, &Change)| {
+            messages::change(name, *change, previews.get(name))
+        };
         Ok(v1::PublishResponse {
             valid,
             published: valid && !request.dry_run,
             diagnostics: messages::diagnostics(&publication.catalog),
-            changes: publication
-                .changes
-                .iter()
-                .map(|(a, b)| change((a, *b)))
-                .collect(),
+            changes: changes.map(change).collect(),
         })
     }
 

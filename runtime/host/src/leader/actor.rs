@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tidegate_core::{
-    Action, Event, Frontier, Leader, Persist, Record, ShardId, Source, Status, WaiterId,
+    Action, Event, Frontier, Key, Leader, OnError, Persist, Record, Refusal, Refused, ShardId,
+    Source, Status, WaiterId,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -31,6 +32,7 @@ use super::sync_now::{Caller, SyncNowAnswer, Through};
 use super::task::{Command, Progress};
 use crate::clock::Clock;
 use crate::journal::Journal;
+use crate::shard::combine::shown_key;
 use crate::shard::{Reported, Request, Shard, ShardError};
 
 /// How much one extension reads over all sources, about. Policies are looked
@@ -51,6 +53,8 @@ pub(crate) struct Actor {
     pub(crate) inputs: Vec<Input>,
     pub(crate) records: Records,
     pub(crate) revision: Revision,
+    /// What is done about documents that cannot be stored, by binding.
+    pub(crate) on_error: Vec<OnError>,
     /// What was read so far, or will be by extensions that were asked for.
     pub(crate) read: Frontier,
     pub(crate) answers: mpsc::Receiver<Reported>,
@@ -133,15 +137,15 @@ impl Actor {
             // Answers first: they free what callers wait for.
             biased;
             answer = self.answers.recv() => {
-                let answer = answer.ok_or(ShardError::Gone)?;
-                leader.record(self.event_of(answer)?)?;
+                match self.event_of(answer.ok_or(ShardError::Gone)?) {
+                    Ok(event) => leader.record(event)?,
+                    Err(ShardError::Refused { refusal, cause }) => {
+                        return Err(self.refuse(leader, *refusal, *cause).await);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
-            written = written(&mut self.writing) => {
-                let (record, revision) = written?;
-                self.revision = revision;
-                self.progress.count_persisted(&record);
-                leader.record(Event::Persisted { record: Box::new(record) })?;
-            }
+            written = written(&mut self.writing) => self.persisted(leader, written?)?,
             command = commands.recv(), if !self.abandoned => {
                 // Nobody is left who could stop the task.
                 self.abandoned = command.is_none();
@@ -153,7 +157,81 @@ impl Actor {
         Ok(())
     }
 
-    fn event_of(&mut self, answer: Reported) -> Result<Event, SessionError> {
+    fn persisted(
+        &mut self,
+        leader: &mut Leader,
+        (record, revision): (Record, Revision),
+    ) -> Result<(), SessionError> {
+        self.revision = revision;
+        self.progress.count_persisted(&record);
+        let record = Box::new(record);
+        Ok(leader.record(Event::Persisted { record })?)
+    }
+
+    /// Ends the session at a document that cannot be stored. If the next one is to
+    /// leave it out, that is made durable here.
+    async fn refuse(
+        &mut self,
+        leader: &mut Leader,
+        refusal: Refusal,
+        cause: ShardError,
+    ) -> SessionError {
+        // Ours would meet another revision than the one that it expects.
+        if self.writing.is_some() {
+            let written = written(&mut self.writing).await;
+            let written = written.map_err(SessionError::from);
+            if let Err(error) = written.and_then(|it| self.persisted(leader, it)) {
+                return error;
+            }
+        }
+        let on_error = self.on_error.get(refusal.binding as usize);
+        let on_error = on_error.copied().unwrap_or_default();
+        match leader.refuse(refusal.clone(), on_error) {
+            Ok(record) => {
+                if let Err(error) = self.put(&record).await {
+                    return error;
+                }
+                self.warn(&refusal);
+                SessionError::LeftOut { cause }
+            }
+            Err(halt) => {
+                if let Some(record) = leader.halting()
+                    && let Err(error) = self.put(&record).await
+                {
+                    return error;
+                }
+                SessionError::Halted { cause, halt }
+            }
+        }
+    }
+
+    /// Writes a record with which the session ends.
+    async fn put(&mut self, record: &Record) -> Result<(), SessionError> {
+        self.records.put_record(record, Some(self.revision)).await?;
+        Ok(())
+    }
+
+    /// Says which document is left out, and not what else is in it.
+    fn warn(&self, refusal: &Refusal) {
+        let source = self.inputs.get(refusal.binding as usize);
+        let source = source.map(|input| &input.source);
+        let resource = source.map(|source| source.resource.join("."));
+        let document = match &refusal.refused {
+            Some(Refused::Key(Key(key))) => format!("key {}", shown_key(key)),
+            Some(Refused::Offset(offset)) => format!("document {offset}"),
+            None => String::new(),
+        };
+        tracing::warn!(
+            task = self.records.task(),
+            collection = source.map(|source| &*source.journal),
+            resource,
+            field = refusal.field,
+            "left out {document}: {}",
+            refusal.reason
+        );
+    }
+
+    fn event_of(&mut self, answer: Reported) -> Result<Event, ShardError> {
         let Reported { shard, reply } = answer;
         let (txn, reply) = reply?;
         self.progress.count_reply(&reply);

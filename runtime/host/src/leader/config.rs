@@ -1,5 +1,8 @@
 //! What a task is led by: one spec, and what the catalog says beside it.
 
+use std::collections::BTreeMap;
+
+use tidegate_core::OnError;
 use tidegate_schedule::CompiledSchedule;
 
 use super::records::TaskSpec;
@@ -23,6 +26,9 @@ pub(crate) struct TaskConfig {
     pub(crate) durations: TxnDurations,
     pub(crate) document_bytes_max: usize,
     pub(crate) schedule: Option<CompiledSchedule>,
+    /// What is done about documents that cannot be stored, by resource. Not a part of
+    /// the spec: where an older spec has work left, today's word counts.
+    pub(crate) on_error: BTreeMap<Vec<String>, OnError>,
 }
 
 impl TaskConfig {
@@ -41,6 +47,7 @@ impl TaskConfig {
             durations,
             document_bytes_max,
             schedule,
+            on_error,
         } = self;
         *task == other.task
             && component.is_same(&other.component)
@@ -49,5 +56,6 @@ impl TaskConfig {
             && *durations == other.durations
             && *document_bytes_max == other.document_bytes_max
             && *schedule == other.schedule
+            && *on_error == other.on_error
     }
 }

@@ -1,6 +1,6 @@
 //! What ends a session early.
 
-use tidegate_core::{ProtocolError, RecoverError};
+use tidegate_core::{Halt, ProtocolError, RecoverError};
 use tidegate_schedule::ScheduleError;
 
 use super::records::RecordsError;
@@ -15,6 +15,21 @@ pub enum SessionError {
     /// A shard's work failed: the connector, a document, a journal.
     #[error(transparent)]
     Shard(#[from] ShardError),
+    /// A document cannot be stored, and its binding or the circumstances have the
+    /// task halt.
+    #[error("{cause}; {halt}")]
+    Halted {
+        /// What happened.
+        cause: ShardError,
+        /// Why it is not left out.
+        halt: Halt,
+    },
+    /// A document cannot be stored, and the next session leaves it out.
+    #[error("{cause}; the transaction begins anew, and leaves the document out")]
+    LeftOut {
+        /// What happened.
+        cause: ShardError,
+    },
     /// What is on disk and at the destination does not go together.
     #[error(transparent)]
     Recover(#[from] RecoverError),
@@ -49,7 +64,9 @@ impl SessionError {
     pub fn failure(&self) -> Failure {
         match self {
             SessionError::Shard(error) => error.failure(),
-            SessionError::Recover(_)
+            SessionError::LeftOut { .. } => Failure::LeftOut,
+            SessionError::Halted { .. }
+            | SessionError::Recover(_)
             | SessionError::Journal(_)
             | SessionError::Schema(_)
             | SessionError::Schedule(_) => Failure::Lasting,

@@ -9,6 +9,7 @@
 //! those are messages to the data runtime.
 
 mod actor;
+mod apply;
 mod config;
 mod error;
 mod records;
@@ -19,6 +20,7 @@ mod stop;
 mod sync_now;
 mod task;
 
+pub(crate) use apply::preview;
 pub(crate) use config::{TaskConfig, TxnDurations};
 pub use error::SessionError;
 pub(crate) use records::source_of;

@@ -148,6 +148,11 @@ impl Records {
         }
     }
 
+    /// Returns the task's name.
+    pub(crate) fn task(&self) -> &str {
+        &self.task
+    }
+
     /// Lists the tasks that have records.
     pub async fn tasks(store: &dyn Store) -> Result<Vec<String>, RecordsError> {
         let keys = store.list("tasks/").await?;

@@ -38,6 +38,9 @@ pub enum Failure {
     Fault,
     /// Another owner leads the task.
     Fenced,
+    /// The next session leaves a document out, which is what it is for. There are
+    /// only so many in a transaction.
+    LeftOut,
 }
 
 /// What is known when a session has failed.
@@ -65,6 +68,8 @@ pub enum Decision {
 /// Decides what becomes of the task.
 pub fn evaluate(inputs: &Inputs) -> Decision {
     let most = match inputs.failure {
+        Failure::LeftOut if !inputs.stopping => return Decision::Restart(Duration::ZERO),
+        Failure::LeftOut => 0,
         Failure::Lasting | Failure::Fenced => 0,
         Failure::Fault => FAULTS_MAX,
         Failure::Transient if inputs.until_caught_up => TRANSIENT_MAX,
@@ -155,6 +160,24 @@ mod tests {
                 name: "a fenced owner leaves the task alone",
                 inputs: Inputs {
                     failure: Failure::Fenced,
+                    ..mid
+                },
+                want: Decision::GiveUp,
+            },
+            Case {
+                name: "what was left out is not waited for, however often",
+                inputs: Inputs {
+                    failure: Failure::LeftOut,
+                    failures_in_a_row: 99,
+                    ..mid
+                },
+                want: Decision::Restart(Duration::ZERO),
+            },
+            Case {
+                name: "but not begun anew by a task that is being stopped",
+                inputs: Inputs {
+                    failure: Failure::LeftOut,
+                    stopping: true,
                     ..mid
                 },
                 want: Decision::GiveUp,

@@ -10,14 +10,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidegate_core::{
-    Band, Binding, KeyRange, Layout, Leader, Limits, Opened, Record, ShardId, Source, Task,
-    merge_patch, recover,
+    Band, Binding, Hint, KeyRange, Layout, Leader, Limits, OnError, Opened, Record, ShardId,
+    Source, Task, merge_patch, recover,
 };
-use tidegate_wit::message::{self, ApplyRequest, Authority, OpenRequest, OpenResponse, Spec};
+use tidegate_wit::message::{self, Authority, OpenRequest, OpenResponse, Spec, SpecBinding};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::actor::{Actor, Input, ends_of};
+use super::apply;
 use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::{Applied, Records, Revision, TaskSpec, binding_id, source_of};
@@ -28,7 +29,7 @@ use crate::clock::Clock;
 use crate::document::Checker;
 use crate::journal::Journals;
 use crate::shard::combine::{BindingPlan, COMBINE_BYTES_MAX, CombineGauges, Plan};
-use crate::shard::{Connector, Reader, Shard, ShardConfig, ShardError};
+use crate::shard::{Connector, LeftOut, Reader, Shard, ShardConfig, ShardError, dead_letters_of};
 
 /// How long a transaction stays open at most unless the catalog says otherwise:
 /// what a crash throws away, and how stale a destination gets under steady
@@ -112,6 +113,7 @@ impl TaskContext {
 
     async fn open(&mut self) -> Result<Opening, SessionError> {
         let (record, revision) = self.begin().await?;
+        self.progress.see(&record);
         let applied = self.records.applied().await?;
         // Replays and staged work make sense only as they were read.
         let older = applied
@@ -138,9 +140,11 @@ impl TaskContext {
                 .records
                 .put_record(&recovered.record, Some(revision))
                 .await?;
+            self.progress.see(&record);
         }
 
         let (answer, answers) = mpsc::channel(Shard::ANSWERS_MAX);
+        let left_out = self.left_out(&task, record.hinted.as_ref()).await?;
         let config = shard_config(
             &task,
             self.config.document_bytes_max,
@@ -148,6 +152,7 @@ impl TaskContext {
             &record,
             &inputs,
         )?;
+        let config = ShardConfig { left_out, ..config };
         let shard = Shard::start(&self.data, config, connector, answer);
         let leader = Leader::start(core, recovered, ends, self.clock.now());
         let actor = Actor {
@@ -156,6 +161,7 @@ impl TaskContext {
             inputs,
             records: self.records.clone(),
             revision,
+            on_error: self.on_error(&task),
             read: record.committed.frontier,
             answers,
             writing: None,
@@ -206,33 +212,14 @@ impl TaskContext {
         record: Record,
         revision: Revision,
     ) -> Result<(Applied, Record, Revision), SessionError> {
-        match applied {
+        let applied = match applied {
             Some(applied) if applied.task == self.config.task => {
                 return Ok((applied, record, revision));
             }
-            _ => {}
-        }
-        let request = ApplyRequest {
-            last: applied.as_ref().map(|applied| applied.task.spec.clone()),
-            next: self.config.task.spec.clone(),
-            state: record
-                .states
-                .get(&KeyRange::ALL)
-                .cloned()
-                .unwrap_or_default(),
-            dry_run: false,
+            applied => applied,
         };
-        // An instance of its own: a connector's session begins with `open`.
-        let connector = self.start_connector().await?;
-        let answer = connector
-            .submit(move |session| Box::pin(async move { session.apply(&request).await }))
-            .await;
-        let response = answer
-            .wait()
-            .await
-            .ok_or(ShardError::Gone)?
-            .map_err(ShardError::from)?;
-        connector.end().await;
+        let request = apply::request(&self.config, applied.as_ref(), &record);
+        let response = apply::ask(&self.data, &self.config, request).await?;
         for action in &response.actions {
             tracing::info!(task = self.name(), "applied: {action}");
         }
@@ -324,6 +311,32 @@ impl TaskContext {
         })
     }
 
+    /// Returns what the session's first transaction leaves out, if it is a replay.
+    async fn left_out(
+        &self,
+        task: &TaskSpec,
+        hint: Option<&Hint>,
+    ) -> Result<LeftOut, SessionError> {
+        let Some(hint) = hint.filter(|hint| !hint.omissions.is_empty()) else {
+            return Ok(LeftOut::default());
+        };
+        let letters = match hint.omissions.iter().any(|it| it.dead_letter) {
+            true => Some(self.journals.open(&dead_letters_of(self.name())).await?),
+            false => None,
+        };
+        let bindings = &task.spec.bindings;
+        Ok(LeftOut::new(self.name(), hint, bindings, letters))
+    }
+
+    /// Returns what is done about documents that cannot be stored, by binding.
+    fn on_error(&self, task: &TaskSpec) -> Vec<OnError> {
+        let on_error = |binding: &SpecBinding| {
+            let on_error = self.config.on_error.get(&binding.resource_path);
+            on_error.copied().unwrap_or_default()
+        };
+        task.spec.bindings.iter().map(on_error).collect()
+    }
+
     /// Opens the journal of every binding.
     async fn inputs(&self, task: &TaskSpec) -> Result<Vec<Input>, SessionError> {
         let mut inputs = Vec::new();
@@ -373,6 +386,7 @@ fn shard_config(
         readers,
         sources,
         max_keys,
+        left_out: LeftOut::default(),
         gauges: Arc::new(CombineGauges::default()),
     })
 }

@@ -11,13 +11,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_core::{Record, Reply, Status};
+use tidegate_core::{LeftOut, Record, Reply, Status};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::config::TaskConfig;
 use super::error::SessionError;
 use super::records::Outcome;
-use super::restart::{self, Decision};
+use super::restart::{self, Decision, Failure};
 use super::startup::{Ended, TaskContext};
 use super::sync_now::{Caller, SyncNowCall, SyncNowError, Through};
 use crate::clock::wall_micros;
@@ -80,6 +80,9 @@ pub struct TaskView {
     pub to_read: u64,
     /// Rows stored or deleted since the host started.
     pub stored: u64,
+    /// Documents that were left out since the task first ran, as they could not be
+    /// stored.
+    pub left_out: LeftOut,
     /// The leader as it last stood, while a session is open.
     pub status: Option<Status>,
 }
@@ -92,13 +95,17 @@ impl TaskView {
             read: 0,
             to_read: 0,
             stored: 0,
+            left_out: LeftOut::default(),
             status: None,
         }
     }
 
     /// Returns the view of a task that does not run.
-    pub(crate) fn stopped() -> TaskView {
-        TaskView::new(TaskState::Stopped)
+    pub(crate) fn stopped(left_out: LeftOut) -> TaskView {
+        TaskView {
+            left_out,
+            ..TaskView::new(TaskState::Stopped)
+        }
     }
 }
 
@@ -132,9 +139,18 @@ impl Progress {
 
     /// A record without a hint and not yet acknowledged is a commit.
     pub(crate) fn count_persisted(&self, record: &Record) {
+        self.see(record);
         if record.hinted.is_none() && !record.committed.acknowledged {
             self.view.send_modify(|view| view.transactions += 1);
         }
+    }
+
+    /// Takes over what the record has counted.
+    pub(crate) fn see(&self, record: &Record) {
+        self.view.send_if_modified(|view| {
+            let before = std::mem::replace(&mut view.left_out, record.left_out);
+            before != view.left_out
+        });
     }
 
     pub(crate) fn publish(&self, status: Status, to_read: u64) {
@@ -269,11 +285,7 @@ impl Task {
                     match self.judge(&error) {
                         Decision::GiveUp => break TaskState::Failed { message },
                         Decision::Restart(pause) => {
-                            tracing::warn!(
-                                task = self.context.name(),
-                                ?pause,
-                                "restarting: {message}"
-                            );
+                            self.warn(&error, pause, &message);
                             self.context.progress.enter(TaskState::Starting {
                                 after: Some(message.clone()),
                             });
@@ -309,8 +321,19 @@ impl Task {
         }
     }
 
+    fn warn(&self, error: &SessionError, pause: Duration, message: &str) {
+        // Whoever left a document out has said so, without its key in between.
+        if error.failure() != Failure::LeftOut {
+            tracing::warn!(task = self.context.name(), ?pause, "restarting: {message}");
+        }
+    }
+
     fn judge(&mut self, error: &SessionError) -> Decision {
-        self.failures_in_a_row += 1;
+        // A document that is left out is progress.
+        self.failures_in_a_row = match error.failure() {
+            Failure::LeftOut => 0,
+            _ => self.failures_in_a_row + 1,
+        };
         restart::evaluate(&restart::Inputs {
             failure: error.failure(),
             failures_in_a_row: self.failures_in_a_row,

@@ -35,6 +35,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 /// What one guest may use and has open.
 pub(super) struct Guest {
     pub(super) grants: Grants,
+    pub(super) read_only: bool,
     pub(super) limits: Limits,
     pub(super) limiter: Limiter,
     pub(super) log: Arc<GuestLog>,
@@ -55,10 +56,11 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(config.limits.resources);
         Ok(Guest {
-            wasi: wasi::context(&config.grants, &log)?,
+            wasi: wasi::context(config, &log)?,
             http: Http::new(&config.grants, &log),
             http_fields: WasiHttpCtx::new(),
             grants: config.grants.clone(),
+            read_only: config.read_only,
             limits: config.limits.clone(),
             limiter: Limiter::new(&config.limits),
             log,

@@ -46,6 +46,8 @@ pub struct SessionConfig {
     pub limits: Limits,
     /// What it may reach.
     pub grants: Grants,
+    /// Whether it may only look: no file is made or changed.
+    pub read_only: bool,
     /// What ends it.
     pub stop: Stop,
     /// Where its log lines go.
@@ -59,6 +61,7 @@ impl SessionConfig {
             task: task.into(),
             limits: Limits::default(),
             grants: Grants::none(),
+            read_only: false,
             stop: Stop::never(),
             log: tracing_sink(),
         }

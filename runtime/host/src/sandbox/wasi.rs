@@ -24,9 +24,10 @@ use wasmtime_wasi::{FsPerms, WasiCtx};
 use wasmtime_wasi_http::p2::bindings::http;
 use wasmtime_wasi_http::{WasiHttp, WasiHttpView};
 
-use super::grant::{GrantError, Grants};
+use super::grant::GrantError;
 use super::guest::Guest;
 use super::log::{GuestLog, LineStream};
+use super::session::SessionConfig;
 
 /// The version of WASI that is linked; guests of any 0.2 fit.
 const VERSION: &str = "0.2.12";
@@ -89,7 +90,7 @@ interfaces! {
 }
 
 /// Makes what is behind the interfaces for one guest.
-pub(super) fn context(grants: &Grants, log: &Arc<GuestLog>) -> Result<WasiCtx, GrantError> {
+pub(super) fn context(config: &SessionConfig, log: &Arc<GuestLog>) -> Result<WasiCtx, GrantError> {
     let mut wasi = WasiCtx::builder();
     wasi.stdout(LineStream::stdout(log.clone()))
         .stderr(LineStream::stderr(log.clone()))
@@ -99,8 +100,12 @@ pub(super) fn context(grants: &Grants, log: &Arc<GuestLog>) -> Result<WasiCtx, G
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false);
-    for directory in grants.directories() {
-        wasi.preopened_dir(&directory.host, &directory.guest, FsPerms::ReadWrite)
+    let permissions = match config.read_only {
+        true => FsPerms::ReadOnly,
+        false => FsPerms::ReadWrite,
+    };
+    for directory in config.grants.directories() {
+        wasi.preopened_dir(&directory.host, &directory.guest, permissions)
             .map_err(|error| GrantError::Directory {
                 path: directory.host.clone(),
                 reason: format!("{error:#}"),

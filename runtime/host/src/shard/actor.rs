@@ -4,7 +4,8 @@
 //! Extend ----> read, combine, queue keys ------------> Extended
 //! AllowLoads > send queued keys
 //! Flush -----> send the rest, take what is loaded ---> Flushed
-//! Store -----> drain batches into the connector -----> Stored
+//! Store -----> drain batches into the connector,
+//!              keep the letters of what is left out -> Stored
 //! StartCommit, Acknowledge -> the connector's call --> its answer
 //! ```
 //!
@@ -23,10 +24,12 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::combine::{Added, CombineGauges, Combiner, Plan};
+use super::combine::{Added, CombineGauges, Combiner, LoadBatch, Plan, StoreBatch};
 use super::connector::{Answer, Connector, ConnectorHandle};
 use super::error::ShardError;
+use super::left_out::LeftOut;
 use super::reader::Reader;
+use super::refusal::{self, Given};
 use crate::sandbox::{Call, Fault, FaultKind};
 
 /// Messages that may wait for a shard. The leader waits for an answer before it
@@ -103,6 +106,8 @@ pub struct ShardConfig {
     pub(crate) sources: BTreeMap<Source, u32>,
     /// Each binding's greatest key in the destination, as far as is known.
     pub max_keys: Vec<Option<Vec<u8>>>,
+    /// What the first transaction leaves out.
+    pub(crate) left_out: LeftOut,
     /// Where a combiner's memory is counted.
     pub gauges: Arc<CombineGauges>,
 }
@@ -177,7 +182,7 @@ struct Actor {
     /// Whether the transaction before the open one is acknowledged.
     loads_allowed: bool,
     /// Loads under way, in the order that they were asked for.
-    loads: VecDeque<(u32, Answer<Vec<u8>>)>,
+    loads: VecDeque<(Arc<LoadBatch>, Answer<Vec<u8>>)>,
     acknowledging: JoinSet<()>,
 }
 
@@ -202,8 +207,13 @@ impl Actor {
 
     /// Names the collection of the binding that a connector's fault is about.
     fn named(&self, error: ShardError) -> ShardError {
-        let ShardError::Connector { fault, .. } = error else {
-            return error;
+        let fault = match error {
+            ShardError::Refused { refusal, cause } => {
+                let cause = Box::new(self.named(*cause));
+                return ShardError::Refused { refusal, cause };
+            }
+            ShardError::Connector { fault, .. } => fault,
+            error => return error,
         };
         let binding = fault
             .binding
@@ -245,11 +255,15 @@ impl Actor {
     fn combiner(&mut self) -> &mut Combiner {
         let config = &self.config;
         self.combiner.get_or_insert_with(|| {
-            Combiner::new(
+            let mut combiner = Combiner::new(
                 config.plan.clone(),
                 config.max_keys.clone(),
                 config.gauges.clone(),
-            )
+            );
+            for (binding, key) in config.left_out.keys() {
+                combiner.leave_out(binding, key);
+            }
+            combiner
         })
     }
 
@@ -258,12 +272,21 @@ impl Actor {
         for (source, extent) in extents.iter() {
             let binding = self.config.sources[source];
             let reader = self.config.readers[binding as usize].clone();
-            let combiner = self.combiner();
+            self.combiner();
+            let combiner = self.combiner.as_mut().expect("it was just made sure of");
+            let left_out = &mut self.config.left_out;
             reader
                 .read(extent, |reader, batch| {
                     for document in reader.documents(batch) {
-                        reader.check(&document)?;
-                        if combiner.add(binding, document.bytes)? == Added::Combined {
+                        if left_out.takes(binding, document.offset, document.bytes) {
+                            continue;
+                        }
+                        let checked = reader.check(&document);
+                        let added =
+                            checked.and_then(|()| Ok(combiner.add(binding, document.bytes)?));
+                        let added = added
+                            .map_err(|it| refusal::of_document(it, binding, document.offset))?;
+                        if added == Added::Combined {
                             extended.documents += 1;
                             extended.bytes += document.bytes.len() as u64;
                         }
@@ -288,12 +311,13 @@ impl Actor {
     /// there is.
     async fn load(&mut self, all: bool) -> Result<(), ShardError> {
         while let Some(batch) = self.combiner().next_load(all) {
-            let binding = batch.binding;
+            let batch = Arc::new(batch);
+            let asked = batch.clone();
             let load = self.connector.submit(move |session| -> BoxFuture<'_, _> {
-                Box::pin(async move { session.load(binding, &batch.keys).await })
+                Box::pin(async move { session.load(asked.binding, &asked.keys).await })
             });
             let answer = load.await;
-            self.loads.push_back((binding, answer));
+            self.loads.push_back((batch, answer));
             while self.loads.len() > LOADS_MAX {
                 self.take_loaded().await?;
             }
@@ -303,9 +327,11 @@ impl Actor {
 
     /// Takes the documents of the load that was asked for first.
     async fn take_loaded(&mut self) -> Result<(), ShardError> {
-        if let Some((binding, answer)) = self.loads.pop_front() {
-            let loaded = answer.wait().await.ok_or(ShardError::Gone)??;
-            self.add_loaded(Call::Load, binding, &loaded)?;
+        if let Some((asked, answer)) = self.loads.pop_front() {
+            let loaded = answer.wait().await.ok_or(ShardError::Gone)?;
+            let given = Given::Keys(&asked.keys);
+            let loaded = loaded.map_err(|fault| refusal::of_connector(fault, &given))?;
+            self.add_loaded(Call::Load, asked.binding, &loaded)?;
         }
         Ok(())
     }
@@ -335,7 +361,9 @@ impl Actor {
                 let flush = self.connector.submit(move |session| -> BoxFuture<'_, _> {
                     Box::pin(session.flush(binding))
                 });
-                let loaded = flush.await.wait().await.ok_or(ShardError::Gone)??;
+                let loaded = flush.await.wait().await.ok_or(ShardError::Gone)?;
+                let loaded =
+                    loaded.map_err(|fault| refusal::of_connector(fault, &Given::Nothing))?;
                 if loaded.is_empty() {
                     break;
                 }
@@ -354,19 +382,25 @@ impl Actor {
             .expect("it was just made sure of")
             .drain();
         self.loads_allowed = false;
-        let mut storing: Option<Answer<()>> = None;
-        while let Some(batch) = drain.next_batch()? {
+        let mut storing: Option<(Arc<StoreBatch>, Answer<()>)> = None;
+        while let Some(batch) = drain.next_batch().map_err(refusal::of_drain)? {
+            let batch = Arc::new(batch);
+            let given = batch.clone();
             let store = self.connector.submit(move |session| -> BoxFuture<'_, _> {
-                Box::pin(async move { session.store(batch.binding, &batch.rows).await })
+                Box::pin(async move { session.store(given.binding, &given.rows).await })
             });
             let answer = store.await;
-            if let Some(before) = storing.replace(answer) {
-                before.wait().await.ok_or(ShardError::Gone)??;
+            if let Some(before) = storing.replace((batch, answer)) {
+                stored(before).await?;
             }
         }
         if let Some(last) = storing {
-            last.wait().await.ok_or(ShardError::Gone)??;
+            stored(last).await?;
         }
+        for key in drain.take_left_out() {
+            self.config.left_out.take_key(key);
+        }
+        self.config.left_out.keep().await?;
         self.config.max_keys = max_keys;
         let counts = (0..).zip(drain.counts());
         let rows = counts.map(|(binding, counts)| (binding, counts.stored + counts.deleted));
@@ -379,7 +413,8 @@ impl Actor {
         let start = self.connector.submit(move |session| -> BoxFuture<'_, _> {
             Box::pin(async move { session.start_commit(&checkpoint).await })
         });
-        let patch = start.await.wait().await.ok_or(ShardError::Gone)??;
+        let patch = start.await.wait().await.ok_or(ShardError::Gone)?;
+        let patch = patch.map_err(|fault| refusal::of_connector(fault, &Given::Nothing))?;
         Ok(Reply::StartedCommit { patch })
     }
 
@@ -404,4 +439,10 @@ impl Actor {
             let _ = answers.send(Reported { shard, reply }).await;
         });
     }
+}
+
+/// Waits until a batch is stored.
+async fn stored((given, answer): (Arc<StoreBatch>, Answer<()>)) -> Result<(), ShardError> {
+    let stored = answer.wait().await.ok_or(ShardError::Gone)?;
+    stored.map_err(|fault| refusal::of_connector(fault, &Given::Stores(&given.rows)))
 }

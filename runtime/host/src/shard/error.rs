@@ -1,5 +1,7 @@
 //! What ends a shard's work early.
 
+use tidegate_core::Refusal;
+
 use super::combine::{DocumentError, PlanError};
 use crate::document::Violation;
 use crate::journal::JournalError;
@@ -52,6 +54,14 @@ pub enum ShardError {
         /// The limit.
         limit: usize,
     },
+    /// A document cannot be stored.
+    #[error("{cause}")]
+    Refused {
+        /// Which one, and why.
+        refusal: Box<Refusal>,
+        /// What happened.
+        cause: Box<ShardError>,
+    },
     /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -86,7 +96,8 @@ impl ShardError {
                 FaultKind::Stopped => Failure::Transient,
                 _ => Failure::Fault,
             },
-            ShardError::Document(_)
+            ShardError::Refused { .. }
+            | ShardError::Document(_)
             | ShardError::Plan(_)
             | ShardError::Schema { .. }
             | ShardError::DocumentSize { .. }

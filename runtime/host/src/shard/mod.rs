@@ -9,10 +9,13 @@ mod actor;
 pub mod combine;
 mod connector;
 mod error;
+mod left_out;
 mod reader;
+mod refusal;
 
 pub use actor::{Reported, Request, Shard, ShardConfig};
 pub use connector::{Answer, Connector};
 pub use error::ShardError;
+pub(crate) use left_out::{LeftOut, dead_letters_of};
 pub(crate) use reader::Reader;
 pub use reader::Window;

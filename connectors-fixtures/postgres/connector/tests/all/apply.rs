@@ -64,6 +64,42 @@ fn a_new_field_adds_a_column_and_a_removed_one_leaves_it() {
 }
 
 #[test]
+fn a_wider_type_keeps_what_the_column_holds() {
+    const KEY: &[(&str, &[JsonType])] = &[("id", INTEGER)];
+    let narrow = [
+        ("a", INTEGER),
+        ("b", &[JsonType::Number][..]),
+        ("c", &[JsonType::Boolean][..]),
+    ];
+    let mut fixture = opened(vec![table("animals", KEY, &narrow)]);
+    let ant = json!({"id": 1, "a": 9_007_199_254_740_993_i64, "b": 1.5, "c": true});
+    fixture
+        .harness
+        .transact(&[document(0, ant)], "one")
+        .unwrap();
+    let wide = ["a", "b", "c"].map(|it| (it, TEXT));
+    fixture.harness.spec.bindings = vec![table("animals", KEY, &wide)];
+    let alter = |column: &str| {
+        format!(
+            "ALTER TABLE \"public\".\"animals\" ALTER COLUMN \"{column}\" TYPE text \
+             USING \"{column}\"::text"
+        )
+    };
+    assert_eq!(fixture.harness.apply().unwrap(), ["a", "b", "c"].map(alter));
+    assert!(fixture.harness.apply().unwrap().is_empty());
+    fixture.harness.open().unwrap();
+    let bee = json!({"id": 2, "a": "z", "b": "7", "c": "no"});
+    fixture
+        .harness
+        .transact(&[document(0, bee)], "two")
+        .unwrap();
+    assert_eq!(
+        fixture.ask("SELECT a, b, c FROM animals ORDER BY id"),
+        "9007199254740993|1.5|true\nz|7|no"
+    );
+}
+
+#[test]
 fn a_raised_counter_makes_the_table_anew() {
     let mut fixture = opened(vec![animals()]);
     let ant = [document(0, json!({"id": 1, "name": "ant"}))];

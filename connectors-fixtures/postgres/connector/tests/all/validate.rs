@@ -126,6 +126,14 @@ fn what_a_table_was_made_with_binds_until_it_is_made_anew() {
     let got = validated(same.clone(), last());
     assert!(kinds(&got).iter().all(|(_, it)| *it != Incompatible));
 
+    let mut counted = last();
+    counted.as_mut().unwrap().bindings[0].values = vec![projection("name", INTEGER)];
+    let got = validated(same.clone(), counted);
+    assert_eq!(
+        got.constraints["name"].kind, Recommended,
+        "its column becomes text"
+    );
+
     let mut dated = projection("name", TEXT);
     dated.format = Some("date".to_owned());
     for (changed, word) in [(projection("name", INTEGER), "numeric"), (dated, "date")] {

@@ -52,6 +52,15 @@ impl Interrupt {
     }
 }
 
+/// What a guest may do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Read it; one that is not there is as empty as a new one, and is not made.
+    Look,
+    /// Make it, read it and write it.
+    Write,
+}
+
 /// What came of a try.
 pub(super) type Attempt<T> = Result<T, Failure>;
 
@@ -74,47 +83,47 @@ pub(super) struct Done {
 }
 
 impl Database {
-    /// Opens or creates a database file.
+    /// Opens a database file, or creates it if it may be written.
     pub(super) fn open(
         file: &Path,
+        access: Access,
         result_bytes: usize,
         interrupt: Interrupt,
     ) -> Attempt<Database> {
+        // Also to look: a write-ahead log has no readers that cannot lock.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        let connection = Connection::open_with_flags(file, flags)?;
+        let connection = match access {
+            Access::Write => {
+                Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_CREATE)?
+            }
+            Access::Look if file.exists() => Connection::open_with_flags(file, flags)?,
+            Access::Look => Connection::open_in_memory_with_flags(flags)?,
+        };
         let mut database = Database {
             connection,
             interrupt: Arc::new(Mutex::new(Some(interrupt))),
             result_bytes,
         };
-        database.settle()?;
+        database.settle(access)?;
         database.interrupt_by(None);
         Ok(database)
     }
 
     /// Sets everything that the guest may not.
-    fn settle(&mut self) -> Attempt<()> {
+    fn settle(&mut self, access: Access) -> Attempt<()> {
         let interrupt = self.interrupt.clone();
         let connection = &mut self.connection;
         connection.progress_handler(STEPS, Some(move || is_due(&interrupt)))?;
         // Waiting for a lock happens outside, without a thread.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let journal: String =
-            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-        if journal != "wal" {
-            // A network file system without shared memory, mostly.
-            let message = format!(
-                "the file system holds no write-ahead log (its journal stays {journal}); \
-                 use a local disk"
-            );
-            return Err(Failure::Failed(error(ErrorKind::Config, message)));
+        match access {
+            Access::Look => connection.pragma_update(None, "query_only", true)?,
+            Access::Write => use_write_ahead_log(connection)?,
         }
-        connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -179,6 +188,22 @@ impl Database {
         }
         Ok(found)
     }
+}
+
+/// Has commits survive a loss of power, and readers not wait for them.
+fn use_write_ahead_log(connection: &Connection) -> Attempt<()> {
+    let journal: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if journal != "wal" {
+        // A network file system without shared memory, mostly.
+        let message = format!(
+            "the file system holds no write-ahead log (its journal stays {journal}); \
+             use a local disk"
+        );
+        return Err(Failure::Failed(error(ErrorKind::Config, message)));
+    }
+    connection.pragma_update(None, "synchronous", "full")?;
+    Ok(())
 }
 
 fn is_due(interrupt: &Mutex<Option<Interrupt>>) -> bool {

@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep};
 use wasmtime::component::Resource;
 
 pub use self::database::Database;
-use self::database::{Attempt, Done, Failure, Interrupt};
+use self::database::{Access, Attempt, Done, Failure, Interrupt};
 use super::bindings::sqlite::{Host, HostDb};
 use super::bindings::{ErrorKind, GuestError};
 use super::grant::Denial;
@@ -134,7 +134,11 @@ impl Host for Guest {
             query_bytes,
             ..
         } = self.limits;
-        let open = || Database::open(&file, query_bytes, interrupt.clone());
+        let access = match self.read_only {
+            true => Access::Look,
+            false => Access::Write,
+        };
+        let open = || Database::open(&file, access, query_bytes, interrupt.clone());
         match patiently(open, "sqlite.open", import, &interrupt).await? {
             Ok(database) => Ok(Ok(self.table.push(database)?)),
             Err(error) => {

@@ -10,7 +10,7 @@ use tidegate_wit::batch;
 use tidegate_wit::tuple::{Bytes, Element, decode, encode};
 use tokio::time::Instant;
 
-use super::database::{Attempt, Database, Done, Failure, Interrupt};
+use super::database::{Access, Attempt, Database, Done, Failure, Interrupt};
 use super::patiently;
 use crate::sandbox::bindings::ErrorKind;
 use crate::sandbox::stop::{Stop, StopHandle};
@@ -41,7 +41,7 @@ fn file() -> File {
 }
 
 fn open(path: &Path) -> Database {
-    Database::open(path, RESULT_BYTES, patient()).unwrap()
+    Database::open(path, Access::Write, RESULT_BYTES, patient()).unwrap()
 }
 
 fn run(database: &mut Database, sql: &str) -> Attempt<u64> {
@@ -322,13 +322,36 @@ async fn a_lock_is_waited_for_and_the_rows_before_it_are_not_run_again() {
 fn a_file_that_is_no_database_is_the_configurations_fault() {
     let file = file();
     std::fs::write(&file.path, [b'x'; 4096]).unwrap();
-    let opened = Database::open(&file.path, RESULT_BYTES, patient());
+    let opened = Database::open(&file.path, Access::Write, RESULT_BYTES, patient());
     let (kind, message) = failed(opened.map(drop));
     assert_eq!(kind, ErrorKind::Config, "{message}");
     let link = file.directory.path().join("link.db");
     let real = file.directory.path().join("real.db");
     drop(open(&real));
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    let opened = Database::open(&link, RESULT_BYTES, patient());
+    let opened = Database::open(&link, Access::Write, RESULT_BYTES, patient());
     assert_eq!(failed(opened.map(drop)).0, ErrorKind::Config);
+}
+
+#[test]
+fn a_look_changes_no_file() {
+    let look = |path: &Path| Database::open(path, Access::Look, RESULT_BYTES, patient()).unwrap();
+    let file = file();
+    let mut database = look(&file.path);
+    let tables = "select count(*) from sqlite_schema";
+    database.query(tables, &[]).unwrap();
+    drop(database);
+    assert!(!file.path.exists(), "what is not there is not made");
+
+    run(&mut open(&file.path), "create table t (a)").unwrap();
+    let before = std::fs::read(&file.path).unwrap();
+    let mut database = look(&file.path);
+    let found = database.query(tables, &[]).unwrap();
+    assert_eq!(unpack(&found), [[Element::Int(1)]]);
+    failed(run(&mut database, "insert into t values (1)"));
+    failed(run(&mut database, "drop table t"));
+    drop(database);
+    assert_eq!(std::fs::read(&file.path).unwrap(), before);
+    let files = std::fs::read_dir(file.directory.path()).unwrap().count();
+    assert_eq!(files, 1, "no write-ahead log stays behind");
 }

@@ -1,11 +1,12 @@
 //! The filling side: documents and loaded documents in, load batches out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidegate_wit::batch;
 use tidegate_wit::message::KeyRange;
-use tidegate_wit::tuple::{Element, decode};
+use tidegate_wit::text::key_text;
+use tidegate_wit::tuple::decode;
 use xxhash_rust::xxh64::xxh64;
 
 use super::drain::{Counts, Drain, Held};
@@ -48,6 +49,8 @@ pub(super) struct Filling {
     pub entries: BTreeMap<Box<[u8]>, Entry>,
     pub loads: Loads,
     pub counts: Counts,
+    /// Keys whose documents are combined, and neither loaded nor stored.
+    pub left_out: BTreeSet<Box<[u8]>>,
 }
 
 impl Combiner {
@@ -74,6 +77,7 @@ impl Combiner {
             entries: BTreeMap::new(),
             loads: Loads::new(max_key),
             counts: Counts::default(),
+            left_out: BTreeSet::new(),
         };
         Combiner {
             bindings: max_keys.into_iter().map(filling).collect(),
@@ -87,6 +91,15 @@ impl Combiner {
             key: Vec::new(),
             plan,
         }
+    }
+
+    /// Has the documents of a key left out: see [`Drain::take_left_out`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such binding.
+    pub fn leave_out(&mut self, binding: u32, key: &[u8]) {
+        self.bindings[binding as usize].left_out.insert(key.into());
     }
 
     /// Adds a document, in the order of the journals.
@@ -143,7 +156,7 @@ impl Combiner {
                 self.entry_bytes = self.entry_bytes + entry.bytes(&self.key) - before;
             }
             None => {
-                let ordinal = match plan.delta_updates {
+                let ordinal = match plan.delta_updates || filling.leaves_out(&self.key) {
                     true => None,
                     false => filling.loads.queue(&self.key),
                 };
@@ -255,6 +268,12 @@ impl Combiner {
     }
 }
 
+impl Filling {
+    fn leaves_out(&self, key: &[u8]) -> bool {
+        !self.left_out.is_empty() && self.left_out.contains(key)
+    }
+}
+
 /// Whether a key belongs to a shard.
 fn contains(range: &KeyRange, key: &[u8]) -> bool {
     if *range == KeyRange::FULL {
@@ -282,25 +301,16 @@ pub(super) fn document_error(
     Box::new(DocumentError {
         binding,
         collection: collection.clone(),
-        key: key.map(key_text),
+        key: key.map(shown_key),
+        tuple: key.map(Into::into),
         problem: problem.into(),
     })
 }
 
-/// A key for people: JSON text of its elements.
-fn key_text(key: &[u8]) -> String {
-    let text = |element: &Element<'_>| match element {
-        Element::Bool(value) => value.to_string(),
-        Element::Int(value) => value.to_string(),
-        Element::BigInt(value) => value.to_string(),
-        Element::String(value) => serde_json::Value::from(value.as_ref()).to_string(),
-        other => format!("{other:?}"),
-    };
+/// A key for people: JSON text of its elements, cut.
+pub(crate) fn shown_key(key: &[u8]) -> String {
     match decode(key) {
-        Ok(elements) => {
-            let elements: Vec<_> = elements.iter().map(text).collect();
-            shown(&format!("[{}]", elements.join(",")))
-        }
+        Ok(elements) => shown(&key_text(&elements)),
         Err(error) => error.to_string(),
     }
 }

@@ -7,7 +7,7 @@
 //! What is read is a *sorted source*: each key once, in order. Today that is
 //! the tree in memory; runs on disk, merged, would be another.
 
-use std::collections::btree_map;
+use std::collections::{BTreeSet, btree_map};
 use std::sync::Arc;
 
 use tidegate_wit::batch::{BATCH_BYTES_MAX, BATCH_BYTES_MIN, Store, push_store};
@@ -55,6 +55,17 @@ pub struct StoreBatch {
     pub rows: Vec<u8>,
 }
 
+/// A key that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOutKey {
+    /// Index of the binding.
+    pub binding: u32,
+    /// Tuple of the key.
+    pub key: Box<[u8]>,
+    /// What the transaction's documents of the key come to.
+    pub document: Vec<u8>,
+}
+
 /// What is counted as held, and shown in the gauges.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -76,6 +87,7 @@ pub struct Drain {
     row: Row,
     /// A row that found no place in the last batch.
     left_over: Vec<u8>,
+    left_out: Vec<LeftOutKey>,
 }
 
 /// The entries of one binding, each key once, in key order.
@@ -84,6 +96,7 @@ struct Source {
     binding: u32,
     entries: btree_map::IntoIter<Box<[u8]>, Entry>,
     loads: Loads,
+    left_out: BTreeSet<Box<[u8]>>,
 }
 
 /// Memory for making a row.
@@ -112,6 +125,7 @@ impl Drain {
                 entries,
                 loads,
                 counts: filled,
+                left_out,
             },
         ) in bindings.into_iter().enumerate()
         {
@@ -120,6 +134,7 @@ impl Drain {
                 binding: u32::try_from(binding).expect("bindings are few"),
                 entries: entries.into_iter(),
                 loads,
+                left_out,
             });
         }
         remaining.reverse();
@@ -135,6 +150,7 @@ impl Drain {
             work,
             row,
             left_over: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -159,11 +175,20 @@ impl Drain {
                     .and_then(|ordinal| source.loads.take(ordinal));
                 let freed = entry.bytes(&key) + loads_before - source.loads.bytes();
                 let begin = rows.len();
+                self.held.bytes -= freed;
+                self.held.keys -= 1;
+                if source.left_out.remove(&key) {
+                    let document = entry.alone(&plan.reducer, &mut self.row.reducing);
+                    self.left_out.push(LeftOutKey {
+                        binding,
+                        key,
+                        document,
+                    });
+                    continue;
+                }
                 self.row
                     .push(plan, &key, &entry, loaded.as_deref(), counts, &mut rows)
                     .map_err(|problem| document_error(&self.plan, binding, Some(&key), problem))?;
-                self.held.bytes -= freed;
-                self.held.keys -= 1;
                 if rows.len() > BATCH_BYTES_MAX && begin > 0 {
                     self.left_over = rows.split_off(begin);
                     break;
@@ -178,6 +203,11 @@ impl Drain {
             self.held.share.set(self.held.bytes, self.held.keys);
         }
         Ok(None)
+    }
+
+    /// Takes the keys that were left out until now.
+    pub fn take_left_out(&mut self) -> Vec<LeftOutKey> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// What happened in the transaction, by binding. Complete once

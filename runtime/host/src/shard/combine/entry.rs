@@ -86,6 +86,15 @@ impl Entry {
         reducer.reduce(tape, &texts, reduced)
     }
 
+    /// What its documents come to by themselves, or as far as they can be reduced.
+    pub(super) fn alone(&self, reducer: &Reducer, tape: &mut Tape) -> Vec<u8> {
+        let mut reduced = Vec::new();
+        match self.reduce_onto(None, reducer, tape, &mut reduced) {
+            Ok(()) => reduced,
+            Err(_) => self.base.to_vec(),
+        }
+    }
+
     /// The document, if there is only one.
     pub(super) fn only(&self) -> Option<&[u8]> {
         self.later.is_empty().then_some(&*self.base)

@@ -36,6 +36,8 @@ pub struct DocumentError {
     pub collection: String,
     /// The document's key, for people, once it is known.
     pub key: Option<String>,
+    /// The tuple of that key.
+    pub tuple: Option<Box<[u8]>>,
     /// What is wrong.
     pub problem: DocumentProblem,
 }

@@ -29,8 +29,9 @@ mod gauge;
 mod load;
 mod plan;
 
+pub(crate) use combiner::shown_key;
 pub use combiner::{Added, Combiner};
-pub use drain::{Counts, Drain, StoreBatch};
+pub use drain::{Counts, Drain, LeftOutKey, StoreBatch};
 pub use error::{DocumentError, DocumentProblem, LoadedError};
 pub use gauge::CombineGauges;
 pub use load::LoadBatch;

@@ -1,4 +1,7 @@
 //! Values as JSON text, for columns of several types and for people.
+//!
+//! A connector names a key in an error by this text, and the host finds by it which
+//! document is meant.
 
 use std::fmt::Write;
 
@@ -40,4 +43,28 @@ pub fn push_json(text: &mut String, element: &Element<'_>) {
 pub fn key_text(elements: &[Element<'_>]) -> String {
     let elements: Vec<_> = elements.iter().map(json_text).collect();
     format!("[{}]", elements.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::tuple::Bytes;
+
+    #[test]
+    fn keys_are_json() {
+        let beyond = i128::from(i64::MAX) + 1;
+        let key = [
+            Element::Nil,
+            Element::Bool(true),
+            Element::Int((1 << 53) + 1),
+            Element::BigInt(beyond.into()),
+            Element::Double(1.5),
+            Element::String(Cow::Borrowed("a\0\"b")),
+            Element::Bytes(Bytes(Cow::Borrowed(b"{\"a\":1}"))),
+        ];
+        let want = r#"[null,true,9007199254740993,9223372036854775808,1.5,"a\u0000\"b",{"a":1}]"#;
+        assert_eq!(key_text(&key), want);
+    }
 }
