@@ -18,13 +18,12 @@ interpreted: ## Build the connectors in JavaScript and Python, with tools from n
 	@scripts/setup interpreted
 	@scripts/build-interpreted $(CONNECTORS)
 
-build: connectors ## Build the host into target/release/tidegate
-	@cargo build --release --bin tidegate
+build: setup ## Build connectors and host, into target/connectors and target/release/tidegate
+	@scripts/build
 
-# Only what it needs: the other connectors would add a minute to the first one.
+# One connector: the others would add minutes to the first one.
 demo: setup ## Materialize examples/quickstart into a SQLite file
-	@scripts/build-connectors $(CONNECTORS) connectors-fixtures/sqlite
-	@cargo build --release --bin tidegate
+	@scripts/build connectors-fixtures/sqlite
 	@scripts/demo
 
 test: build interpreted ## Run every test

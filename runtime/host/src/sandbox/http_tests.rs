@@ -73,7 +73,8 @@ async fn server(answer: &'static str) -> (u16, Arc<Mutex<Vec<String>>>) {
     tokio::spawn(async move {
         let mut open = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
-            got.lock().unwrap().push(head(&mut stream).await);
+            let head = head(&mut stream).await;
+            got.lock().unwrap().push(head);
             stream.write_all(answer.as_bytes()).await.unwrap();
             open.push(stream);
         }
