@@ -12,11 +12,19 @@ use tidegate_tests::workspace::Workspace;
 /// The suite opens some hundred sessions, and a server syncs at each commit.
 const SUITE_MAX: Duration = Duration::from_secs(240);
 
+/// The same of a component with an interpreter: the suite keeps nothing compiled, and
+/// compiling takes half a minute of one core where nothing else runs.
+const INTERPRETED_SUITE_MAX: Duration = Duration::from_secs(600);
+
 /// Compiling what a new crate depends on, on a busy machine.
 const COMPILE_MAX: Duration = Duration::from_secs(300);
 
 /// Runs the suite on a connector, in a workspace that has the setup.
 fn suite(workspace: &Workspace, connector: &str, setup: &Value) -> Finished {
+    suite_within(workspace, connector, setup, SUITE_MAX)
+}
+
+fn suite_within(workspace: &Workspace, connector: &str, setup: &Value, max: Duration) -> Finished {
     workspace.write("conformance.json", setup.to_string());
     let directory = program::connectors();
     let arguments = [
@@ -34,7 +42,7 @@ fn suite(workspace: &Workspace, connector: &str, setup: &Value) -> Finished {
             .chain(more)
             .chain([directory.into_os_string()]),
     );
-    host.finish_within(SUITE_MAX)
+    host.finish_within(max)
 }
 
 /// Returns the checks with an outcome, by name.
@@ -132,6 +140,34 @@ fn the_starter_passes() {
         suite(&workspace, "materialize-starter", &setup),
         &["kill-delta"],
     );
+}
+
+#[test]
+fn the_javascript_connector_passes() {
+    ndjson_passes("materialize-ndjson-javascript");
+}
+
+#[test]
+fn the_python_connector_passes() {
+    ndjson_passes("materialize-ndjson-python");
+}
+
+/// Updates are deltas, never loaded and never replaced: all else applies.
+#[track_caller]
+fn ndjson_passes(connector: &str) {
+    program::interpreted();
+    let workspace = Workspace::new();
+    let folders = workspace.path("ndjson");
+    std::fs::create_dir_all(&folders).expect("a directory can be made");
+    let readback = "cat ndjson/{name}/*.ndjson 2>/dev/null || true";
+    let setup = json!({
+        "config": {"path": "ndjson"},
+        "resource": {"folder": "{name}"},
+        "readback": ["sh", "-c", readback],
+    });
+    let finished = suite_within(&workspace, connector, &setup, INTERPRETED_SUITE_MAX);
+    let standard_only = ["apply-backfill", "keys", "updates", "bad-document", "kill"];
+    passes(finished, &standard_only);
 }
 
 /// A suite that finds nothing would pass as well: each fault has a check that

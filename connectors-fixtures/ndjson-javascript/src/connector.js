@@ -2,7 +2,7 @@
 //
 //   spec, validate: what can be held       (nothing is reached)
 //   apply:          folders                (layout.js)
-//   open ...:       a session              (session.js)
+//   open ...:       a session              (session.js), its calls in turn (order.js)
 //
 // Log authority: `store` and `start-commit` stage, `acknowledge` puts into place.
 import { log } from "tidegate:connector/runtime@0.1.0";
@@ -10,6 +10,7 @@ import { log } from "tidegate:connector/runtime@0.1.0";
 import { Directory } from "./directory.js";
 import { Failure } from "./failure.js";
 import { applyBinding, readFolder, readPath } from "./layout.js";
+import { Order, acknowledgeCall } from "./order.js";
 import { Session } from "./session.js";
 
 const SPEC = {
@@ -50,14 +51,8 @@ const SPEC = {
   defersToSchedule: true,
 };
 
+const order = new Order();
 let session;
-
-function opened() {
-  if (session === undefined) {
-    throw new Failure("internal", "no session is open: the host calls `open` first");
-  }
-  return session;
-}
 
 function validate(request) {
   readPath(request.config);
@@ -88,7 +83,6 @@ function apply(request) {
 }
 
 function open(request) {
-  session = undefined;
   const directory = Directory.granted(readPath(request.spec.config));
   session = new Session(directory, request, (message) => log("info", message));
   return { authority: "log", guarantee: "exactlyOnce" };
@@ -105,22 +99,28 @@ function call(run) {
   }
 }
 
-const ask = (answer) => (request) => call(() => JSON.stringify(answer(JSON.parse(request))));
+// Makes a call with a JSON request and a JSON response, in its turn.
+const ask = (name, answer) => (text) =>
+  call(() => {
+    const request = JSON.parse(text);
+    const turn = name === "acknowledge" ? acknowledgeCall(request) : name;
+    return order.run(turn, () => JSON.stringify(answer(request)));
+  });
 
 const NOTHING = new Uint8Array(0);
 
 // Delta updates are never loaded.
 export const connector = {
   spec: () => JSON.stringify(SPEC),
-  validate: ask(validate),
-  apply: ask(apply),
-  open: ask(open),
-  load: () => call(() => {
+  validate: ask("validate", validate),
+  apply: ask("apply", apply),
+  open: ask("open", open),
+  load: () => call(() => order.run("load", () => {
     throw new Failure("internal", "`load` was called for a binding of delta updates");
-  }),
-  flush: () => NOTHING,
+  })),
+  flush: () => call(() => order.run("flush", () => NOTHING)),
   store: (binding, batch) =>
-    call(() => Failure.within({ binding }, () => opened().store(binding, batch))),
-  startCommit: (_checkpoint) => call(() => opened().startCommit()),
-  acknowledge: ask((request) => opened().acknowledge(request)),
+    call(() => order.run("store", () => Failure.within({ binding }, () => session.store(binding, batch)))),
+  startCommit: (_checkpoint) => call(() => order.run("start-commit", () => session.startCommit())),
+  acknowledge: ask("acknowledge", (request) => session.acknowledge(request)),
 };

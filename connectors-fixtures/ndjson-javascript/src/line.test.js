@@ -77,3 +77,16 @@ test("a batch that is cut off is an error", () => {
     assert.throws(() => stores(whole.subarray(0, length)), /malformed at byte 0/);
   }
 });
+
+test("flags that are not known are an error", () => {
+  const first = store("1501", "00", "{}");
+  const flagged = (flags) => {
+    const batch = Buffer.concat([first, store("1502", "00", "{}")]);
+    batch.writeUInt32LE(flags, first.length + 12);
+    return stores(batch);
+  };
+  for (const flags of [0, 1, 2, 3]) assert.equal(flagged(flags).length, 2);
+  for (const flags of [4, 0xff000000, 0xffffffff]) {
+    assert.throws(() => flagged(flags), new RegExp(`malformed at byte ${first.length} .* flags are ${flags},`));
+  }
+});

@@ -7,6 +7,9 @@ from failure import Failure
 
 HEADER = struct.Struct("<4I")
 
+# The key exists, delete it: there are no more flags.
+FLAGS = 1 | 2
+
 
 class Store(NamedTuple):
     key: bytes
@@ -21,17 +24,23 @@ def stores(batch: bytes) -> list[Store]:
     while at < len(batch):
         start = at + HEADER.size
         if start > len(batch):
-            raise _malformed(batch, at)
-        key, values, document, _flags = HEADER.unpack_from(batch, at)
+            raise _malformed(batch, at, CUT_OFF)
+        key, values, document, flags = HEADER.unpack_from(batch, at)
         values += start + key
         document += values
         if document > len(batch):
-            raise _malformed(batch, at)
+            raise _malformed(batch, at, CUT_OFF)
+        if flags & ~FLAGS:
+            raise _malformed(batch, at, f"its flags are {flags}, and only 1 and 2 are known")
         key += start
         found.append(Store(batch[start:key], batch[key:values], batch[values:document]))
         at = document
     return found
 
 
-def _malformed(batch: bytes, at: int) -> Failure:
-    return Failure("internal", f"the store batch is malformed at byte {at} of {len(batch)}")
+CUT_OFF = "it is cut off"
+
+
+def _malformed(batch: bytes, at: int, reason: str) -> Failure:
+    message = f"the store batch is malformed at byte {at} of {len(batch)}: {reason}"
+    return Failure("internal", message)

@@ -2,7 +2,7 @@
 
     spec, validate: what can be held       (nothing is reached)
     apply:          folders                (layout.py)
-    open ...:       a session              (session.py)
+    open ...:       a session              (session.py), its calls in turn (order.py)
 
 Log authority: `store` and `start_commit` stage, `acknowledge` puts into place.
 """
@@ -19,6 +19,7 @@ from wit_world.imports import runtime, types
 from directory import Directory
 from failure import Failure, within
 from layout import apply_binding, read_folder, read_path
+from order import Order, acknowledge_call
 from session import Session
 
 SPEC = {
@@ -60,6 +61,11 @@ SPEC = {
 }
 
 
+# Each call is made on an object of its own, so that these are kept here.
+_order = Order()
+_session: Session | None = None
+
+
 def call[T](run: Callable[[], T]) -> T:
     """Runs a call. What is raised must be an error of the protocol: anything else
     would trap, and end the instance without a word that the host understands."""
@@ -76,9 +82,19 @@ def _error(failure: Failure) -> Err:
     return Err(types.Error(kind, failure.message, failure.binding, None, failure.field))
 
 
-def ask(answer: Callable[[Any], Any], request: str) -> str:
-    """Makes a call with a JSON request and a JSON response."""
-    return call(lambda: json.dumps(answer(json.loads(request))))
+def turn[T](name: str, run: Callable[[], T]) -> T:
+    """Runs a call in its turn."""
+
+    def in_turn() -> T:
+        with _order.turn(name):
+            return run()
+
+    return call(in_turn)
+
+
+def ask(name: str, answer: Callable[[Any], Any], request: str) -> str:
+    """Makes a call with a JSON request and a JSON response, in its turn."""
+    return turn(name, lambda: json.dumps(answer(json.loads(request))))
 
 
 def validate(request: dict[str, Any]) -> dict[str, Any]:
@@ -117,19 +133,13 @@ def apply(request: dict[str, Any]) -> dict[str, Any]:
     return {"actions": actions}
 
 
-# Each call is made on an object of its own, so that the session is kept here.
-_session: Session | None = None
-
-
 def opened() -> Session:
-    if _session is None:
-        raise Failure("internal", "no session is open: the host calls `open` first")
+    assert _session is not None, "the order of calls has an open before"
     return _session
 
 
 def open_session(request: dict[str, Any]) -> dict[str, Any]:
     global _session
-    _session = None
     directory = Directory(read_path(request["spec"]["config"]))
     _session = Session(
         directory, request, lambda message: runtime.log(runtime.Level.INFO, message)
@@ -153,27 +163,28 @@ class Connector(exports.Connector):
         return json.dumps(SPEC)
 
     def validate(self, request: str) -> str:
-        return ask(validate, request)
+        return ask("validate", validate, request)
 
     def apply(self, request: str) -> str:
-        return ask(apply, request)
+        return ask("apply", apply, request)
 
     def open(self, request: str) -> str:
-        return ask(open_session, request)
+        return ask("open", open_session, request)
 
     def load(self, binding: int, keys: bytes) -> bytes:
-        return call(load)
+        return turn("load", load)
 
     def flush(self, binding: int) -> bytes:
         # Delta updates are never loaded.
-        return b""
+        return turn("flush", lambda: b"")
 
     def store(self, binding: int, batch: bytes) -> None:
-        call(lambda: store(binding, batch))
+        turn("store", lambda: store(binding, batch))
 
     def start_commit(self, checkpoint: str) -> str | None:
-        patch = call(lambda: opened().start_commit())
+        patch = turn("start-commit", lambda: opened().start_commit())
         return None if patch is None else json.dumps(patch)
 
     def acknowledge(self, request: str) -> str:
-        return ask(lambda it: opened().acknowledge(it), request)
+        name = call(lambda: acknowledge_call(json.loads(request)))
+        return ask(name, lambda it: opened().acknowledge(it), request)

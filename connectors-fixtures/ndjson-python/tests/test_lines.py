@@ -40,9 +40,9 @@ KEY = [{"field": "id"}]
 VALUES = [{"field": 'a "b"'}]
 
 
-def store(key: str, values: str, document: bytes) -> bytes:
+def store(key: str, values: str, document: bytes, flags: int = 0) -> bytes:
     parts = [bytes.fromhex(key), bytes.fromhex(values), document]
-    return struct.pack("<4I", *map(len, parts), 0) + b"".join(parts)
+    return struct.pack("<4I", *map(len, parts), flags) + b"".join(parts)
 
 
 class Tuples(unittest.TestCase):
@@ -76,6 +76,15 @@ class Lines(unittest.TestCase):
         for length in range(1, len(whole)):
             with self.assertRaisesRegex(Failure, "malformed at byte 0"):
                 stores(whole[:length])
+
+    def test_flags_that_are_not_known_are_an_error(self) -> None:
+        first = store("1501", "00", b"{}")
+        for flags in (0, 1, 2, 3):
+            self.assertEqual(len(stores(first + store("1502", "00", b"{}", flags))), 2)
+        for flags in (4, 0xFF000000, 0xFFFFFFFF):
+            want = f"malformed at byte {len(first)} .* flags are {flags},"
+            with self.assertRaisesRegex(Failure, want):
+                stores(first + store("1502", "00", b"{}", flags))
 
 
 if __name__ == "__main__":
