@@ -1,12 +1,15 @@
 //! `tidegate connector test` and `connector new`, with the real connectors.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tidegate_tests::host::{Finished, Host};
 use tidegate_tests::postgres::{DATABASE, PASSWORD, Server, USER};
 use tidegate_tests::program;
+use tidegate_tests::receiver::{Answer, Receiver};
 use tidegate_tests::workspace::Workspace;
 
 /// The suite opens some hundred sessions, and a server syncs at each commit.
@@ -130,6 +133,42 @@ fn files_pass() {
     });
     let skipped = ["apply-backfill", "keys", "updates", "bad-document", "kill"];
     passes(suite(&workspace, "materialize-files", &setup), &skipped);
+}
+
+/// At least once: what a server has is what it was sent, and it tells.
+#[test]
+fn the_webhook_passes() {
+    let mut taken: BTreeMap<String, String> = BTreeMap::new();
+    let receiver = Receiver::start(move |request| {
+        if request.method == "GET" {
+            let documents = taken.get(&request.path).cloned().unwrap_or_default();
+            return Answer::Status(200, Vec::new(), documents);
+        }
+        let documents: Vec<Box<RawValue>> =
+            serde_json::from_str(&request.body).expect("a body is an array");
+        let lines = taken.entry(request.path.clone()).or_default();
+        for document in documents {
+            lines.push_str(document.get());
+            lines.push('\n');
+        }
+        Answer::status(200)
+    });
+    let workspace = Workspace::new();
+    let setup = json!({
+        "config": {"address": receiver.url()},
+        "resource": {"path": "/{name}"},
+        "readback": ["curl", "-sSf", format!("{}/{{name}}", receiver.url())],
+    });
+    let skipped = [
+        "apply-backfill",
+        "keys",
+        "updates",
+        "bad-document",
+        "fence",
+        "fence-open",
+        "kill",
+    ];
+    passes(suite(&workspace, "materialize-webhook", &setup), &skipped);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn lines(folder: &Path) -> Vec<String> {
         .filter(|path| path.extension().is_some_and(|it| it == "ndjson"))
         .collect();
     paths.sort();
-    let texts = paths.iter().map(|path| fs::read_to_string(path));
+    let texts = paths.iter().map(fs::read_to_string);
     let texts = texts.map(|text| text.expect("a file in place can be read"));
     texts
         .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())

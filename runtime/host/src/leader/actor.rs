@@ -200,7 +200,10 @@ impl Actor {
                 {
                     return error;
                 }
-                SessionError::Halted { cause, halt }
+                SessionError::Halted {
+                    cause: Box::new(cause),
+                    halt,
+                }
             }
         }
     }

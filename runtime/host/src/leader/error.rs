@@ -20,7 +20,7 @@ pub enum SessionError {
     #[error("{cause}; {halt}")]
     Halted {
         /// What happened.
-        cause: ShardError,
+        cause: Box<ShardError>,
         /// Why it is not left out.
         halt: Halt,
     },

@@ -96,8 +96,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 async fn a_granted_server_is_asked_and_its_answer_returned() {
     let (port, heads) = server(OK).await;
     let mut fixture = Fixture::granted(&[&format!("localhost:{port}")]);
-    let answered = fixture.get(&format!("http://localhost:{port}/a/b?c=d"));
-    let answered = answered.await.unwrap();
+    let url = format!("http://localhost:{port}/a/b?c=d");
+    let answered = fixture.get(&url).await.unwrap();
     assert_eq!(answered.response.status(), 200);
     assert_eq!(fixture.http.name_wait("wasi:io/streams"), WAIT);
     assert_eq!(
