@@ -106,7 +106,10 @@ fn other_ports_and_other_names_are_out_of_reach() {
         (http("127.0.0.1".to_owned()), not_sent("127.0.0.1:80")),
         // Sockets of WASI lead nowhere, not even where `net` does.
         (json!({ "socket": address }), refused("access-denied")),
-        (json!({ "name": "localhost" }), refused("access-denied")),
+        (
+            json!({ "name": "localhost" }),
+            refused("permanent-resolver-failure"),
+        ),
     ];
     let allow = json!({ "network": [format!("127.0.0.1:{port}")] });
     reach(&workspace(), Some(allow), &attempts);

@@ -163,7 +163,7 @@ fn what_is_not_granted_is_not_sent_to_and_the_error_says_so() {
         "acmeCo/hook",
         "the configuration is wrong",
         &format!("{} is not granted", receiver.address()),
-        "granted is hooks.example.com:443, 127.0.0.1:1",
+        "granted is 127.0.0.1:1, hooks.example.com:443",
         "allow.network",
     ]);
     assert_eq!(receiver.received(), []);
