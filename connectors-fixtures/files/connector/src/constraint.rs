@@ -28,9 +28,9 @@ pub(crate) fn validate(request: &ValidateRequest) -> Result<ValidateResponse, Co
         let resource = Resource::read(&binding.resource)
             .map_err(|error: ConnectorError| error.of_binding(index))?;
         let resource_path = vec![resource.folder];
-        let last = request.last.iter().flat_map(|spec| &spec.bindings);
-        let last = last.filter(|it| it.resource_path == resource_path);
-        let last = last.filter(|it| it.backfill == binding.backfill).last();
+        let mut last = request.last.iter().flat_map(|spec| &spec.bindings);
+        let last =
+            last.find(|it| it.resource_path == resource_path && it.backfill == binding.backfill);
         let before = last.zip(last_format);
         Ok(ValidatedBinding {
             constraints: constraints(config.format, binding, before),

@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A text file.
 pub(crate) enum Sink {
     Plain(Counted),
-    Gzip(GzEncoder<Counted>),
+    Gzip(Box<GzEncoder<Counted>>),
 }
 
 /// Counts what is written.
@@ -42,7 +42,7 @@ impl Sink {
             bytes: 0,
         };
         match gzip {
-            true => Self::Gzip(GzEncoder::new(counted, Compression::default())),
+            true => Self::Gzip(Box::new(GzEncoder::new(counted, Compression::default()))),
             false => Self::Plain(counted),
         }
     }
