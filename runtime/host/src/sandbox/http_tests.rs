@@ -189,9 +189,11 @@ async fn waits_end() {
         "{ended:?}"
     );
 
-    // A server that says nothing at all, not even TLS.
-    let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let deaf = deaf.local_addr().unwrap().port();
+    // A server that is gone, and one that says nothing at all, not even TLS.
+    let deaf = {
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        gone.local_addr().unwrap().port()
+    };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mute = listener.local_addr().unwrap().port();
     let mut fixture = Fixture::granted(&[&address(mute), &address(deaf)]);
