@@ -371,13 +371,12 @@ fn a_host_says_what_it_leaves_out() {
 
     // A task that is stopped is known by its record.
     let mut host = workspace.serve().start();
-    let answers = || workspace.on_data(&["tasks"]).finish().code == Some(0);
-    host.wait_until("its answer", RUN_MAX, answers);
-    let said = workspace.on_data(&["tasks"]).finish().succeeded().stdout;
-    assert!(
-        said.contains("stopped") && said.contains("1 dead letter"),
-        "{said}"
-    );
+    host.wait_for_line("where it listens", RUN_MAX, |line| line.contains("http"));
+    let told = || {
+        let said = workspace.on_data(&["tasks"]).finish().stdout;
+        said.contains("stopped") && said.contains("1 dead letter")
+    };
+    host.wait_until("the stopped task and its letter", RUN_MAX, told);
     host.signal("TERM");
     host.finish().succeeded();
 }
