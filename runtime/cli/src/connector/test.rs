@@ -1,5 +1,6 @@
 //! `tidegate connector test`: holds a component to the protocol.
 
+use std::env;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ impl Test {
         let setup = Setup::new(value, &base.canonicalize()?)
             .map_err(|error| CliError::user(format!("{}: {error}", self.config.display())))?;
         let runtimes = Runtimes::start()?;
-        let connectors = Connectors::new(&self.connectors.directories(), None)?;
+        let connectors = Connectors::new(&self.connectors.directories(), cache())?;
         let report = runtimes.data().block_on(async {
             let component = connectors.load(&component_ref(&self.component)).await?;
             let mut each = |checked: &Checked| {
@@ -94,6 +95,21 @@ impl Test {
             false => ExitCode::FAILURE,
         })
     }
+}
+
+/// Returns where compiled components are kept from run to run, if there is a place: one
+/// that brings an interpreter along compiles for half a minute.
+fn cache() -> Option<PathBuf> {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from)
+    };
+    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    // Where nothing can be kept, each run compiles anew.
+    let cache = caches?.join("tidegate");
+    fs::create_dir_all(&cache).ok()?;
+    Some(cache)
 }
 
 /// Returns nothing once it has said what is wrong with the file.
