@@ -174,7 +174,7 @@ fn the_webhook_passes() {
 #[test]
 fn the_starter_passes() {
     let workspace = Workspace::new();
-    let setup = json!({"config": {"path": "rows.json"}, "resource": {"table": "{name}"}});
+    let setup = json!({"config": {"path": "{task}.json"}, "resource": {"table": "{name}"}});
     passes(
         suite(&workspace, "materialize-starter", &setup),
         &["kill-delta"],
@@ -306,7 +306,7 @@ fn what_is_wrong_with_a_setup_is_said() {
 #[test]
 fn a_report_is_for_people_and_for_ci() {
     let workspace = Workspace::new();
-    let setup = json!({"config": {"path": "rows.json"}, "resource": {"table": "{name}"}});
+    let setup = json!({"config": {"path": "{task}.json"}, "resource": {"table": "{name}"}});
     workspace.write("conformance.json", setup.to_string());
     let component = program::connectors().join("materialize-starter.wasm");
     let run = |format: &str| {
