@@ -1,7 +1,7 @@
 //! A schedule in a file of its own: what one tries out before it goes into a catalog.
 
-use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::load::{Failed, Files, Sources};
+use crate::diagnostic::{Diagnostic, Report};
+use crate::load::{Files, Sources};
 use crate::model::{Context, Field};
 use std::io;
 use std::path::Path;
@@ -22,27 +22,20 @@ pub struct ScheduleFile {
 pub fn load_schedule(path: &Path, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> ScheduleFile {
     let mut files = Files::new(read);
     let mut report = Report::default();
-    let schedule = match files.tree(path, &mut report) {
-        Ok(tree) => {
-            let field = Field {
-                node: &tree,
-                pointer: String::new(),
-                key_span: tree.span,
-            };
-            let mut context = Context {
-                path,
-                files: &mut files,
-                report: &mut report,
-            };
-            context.sync_schedule(&field).compiled
-        }
-        Err(Failed::Unreadable(reason)) => {
-            let message = format!("{} cannot be read: {reason}", path.display());
-            report.push(Diagnostic::without_place(Code::FileUnreadable, message));
-            None
-        }
-        Err(Failed::Reported) => None,
-    };
+    let tree = files.root(path, &mut report);
+    let schedule = tree.and_then(|tree| {
+        let field = Field {
+            node: &tree,
+            pointer: String::new(),
+            key_span: tree.span,
+        };
+        let mut context = Context {
+            path,
+            files: &mut files,
+            report: &mut report,
+        };
+        context.sync_schedule(&field).compiled
+    });
     // A flaw such as a repeated key leaves a schedule that is not what its author sees.
     let good = !report.has_errors_since(0);
     ScheduleFile {

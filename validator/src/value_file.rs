@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::load::{Failed, Files, Sources};
+use crate::diagnostic::{Diagnostic, Report};
+use crate::load::{Files, Sources};
 
 /// A value that was read, or why it could not be.
 #[derive(Debug, Clone)]
@@ -24,15 +24,8 @@ pub struct ValueFile {
 pub fn load_value(path: &Path, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> ValueFile {
     let mut files = Files::new(read);
     let mut report = Report::default();
-    let value = match files.tree(path, &mut report) {
-        Ok(tree) => Some(tree.to_value()),
-        Err(Failed::Unreadable(reason)) => {
-            let message = format!("{} cannot be read: {reason}", path.display());
-            report.push(Diagnostic::without_place(Code::FileUnreadable, message));
-            None
-        }
-        Err(Failed::Reported) => None,
-    };
+    let tree = files.root(path, &mut report);
+    let value = tree.map(|tree| tree.to_value());
     // A flaw such as a repeated key leaves a value that is not what its author sees.
     let good = !report.has_errors_since(0);
     ValueFile {

@@ -4,7 +4,7 @@ use super::sources::Sources;
 use super::tree::Node;
 use super::yaml::Flaw;
 use super::{json, yaml};
-use crate::diagnostic::{Code, Report, Spot};
+use crate::diagnostic::{Code, Diagnostic, Report, Spot};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -58,6 +58,20 @@ impl<'a> Files<'a> {
         let tree = self.parse(path, report);
         self.trees.insert(path.to_owned(), tree.clone());
         tree
+    }
+
+    /// Returns the tree of a file that stands by itself; nothing once what is wrong with
+    /// it is reported.
+    pub(crate) fn root(&mut self, path: &Path, report: &mut Report) -> Option<Arc<Node>> {
+        match self.tree(path, report) {
+            Ok(tree) => Some(tree),
+            Err(Failed::Unreadable(reason)) => {
+                let message = format!("{} cannot be read: {reason}", path.display());
+                report.push(Diagnostic::without_place(Code::FileUnreadable, message));
+                None
+            }
+            Err(Failed::Reported) => None,
+        }
     }
 
     fn parse(&mut self, path: &Path, report: &mut Report) -> Result<Arc<Node>, Failed> {
