@@ -35,6 +35,22 @@ pub fn date_time(text: &str) -> Result<i64, &'static str> {
     Ok(i64::from(days) * DAY + micros - offset * SECOND)
 }
 
+/// Spells an instant as RFC 3339 does, for destinations that keep it as text: with `T`
+/// and `Z`. Its digits and its offset stay; `+00:00` is `Z`.
+///
+/// # Errors
+///
+/// As [`date_time`].
+pub fn rfc3339(text: &str) -> Result<String, &'static str> {
+    date_time(text)?;
+    let (date, clock) = (&text[..10], &text[11..]);
+    let zero = ["z", "Z", "+00:00"];
+    match zero.iter().find_map(|zero| clock.strip_suffix(zero)) {
+        Some(time) => Ok(format!("{date}T{time}Z")),
+        None => Ok(format!("{date}T{clock}")),
+    }
+}
+
 /// Reads a date: `2026-01-31`. Returns days since 1970.
 ///
 /// # Errors
@@ -172,6 +188,28 @@ mod tests {
 
     /// The cases count from 2000, whose leap years are easier to see.
     const Y2000: i64 = 10_957 * DAY;
+
+    #[test]
+    fn spellings() {
+        for (text, want) in [
+            (
+                "2026-06-23 00:15:23.918411+00:00",
+                Ok("2026-06-23T00:15:23.918411Z"),
+            ),
+            ("2025-11-29 01:05:28z", Ok("2025-11-29T01:05:28Z")),
+            ("2025-11-29t01:05:28.5Z", Ok("2025-11-29T01:05:28.5Z")),
+            ("2025-11-29T01:05:28+05:30", Ok("2025-11-29T01:05:28+05:30")),
+            (
+                "2025-11-29 01:05:28.123456789-00:30",
+                Ok("2025-11-29T01:05:28.123456789-00:30"),
+            ),
+            ("2025-11-29 01:05:28", Err(())),
+            ("2025-11-29", Err(())),
+        ] {
+            let got = rfc3339(text);
+            assert_eq!(got.as_deref().map_err(drop), want, "{text}");
+        }
+    }
 
     #[test]
     fn instants() {

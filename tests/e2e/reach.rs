@@ -72,6 +72,15 @@ fn refused(reason: &str) -> String {
     format!("refused: {reason}")
 }
 
+/// What a socket of WASI is refused with.
+fn access_denied() -> String {
+    refused("access-denied")
+}
+
+fn socket(address: &str) -> Value {
+    json!({ "socket": address })
+}
+
 #[test]
 fn other_ports_and_other_names_are_out_of_reach() {
     let (granted, other) = (Receiver::accepting(), Receiver::accepting());
@@ -104,17 +113,44 @@ fn other_ports_and_other_names_are_out_of_reach() {
         (net(neighbour.clone()), not_granted(&neighbour)),
         (http(neighbour.clone()), not_sent(&neighbour)),
         (http("127.0.0.1".to_owned()), not_sent("127.0.0.1:80")),
-        // Sockets of WASI lead nowhere, not even where `net` does.
-        (json!({ "socket": address }), refused("access-denied")),
-        (
-            json!({ "name": "localhost" }),
-            refused("permanent-resolver-failure"),
-        ),
+        // The errors of sockets have no words; those are in the log.
+        (socket(&address), "reached a server".to_owned()),
+        (socket(&other_address), access_denied()),
+        (socket(&named), access_denied()),
+        (socket(&neighbour), access_denied()),
+        (json!({ "name": "localhost" }), access_denied()),
+        (json!({ "listen": "127.0.0.1:0" }), access_denied()),
+        (json!({ "listen": "0.0.0.0:0" }), access_denied()),
     ];
     let allow = json!({ "network": [format!("127.0.0.1:{port}")] });
     reach(&workspace(), Some(allow), &attempts);
     assert_eq!(granted.received().len(), 1);
     assert_eq!(other.received(), []);
+}
+
+#[test]
+fn sockets_lead_where_a_granted_name_led_and_to_its_port() {
+    let (granted, other) = (Receiver::accepting(), Receiver::accepting());
+    let (port, other_port) = (port(&granted), port(&other));
+    let address = format!("127.0.0.1:{port}");
+    let attempts = [
+        // Nobody has looked up the name yet.
+        (socket(&address), access_denied()),
+        (
+            json!({ "name": "localhost" }),
+            "reached an address, 127.0.0.1".to_owned(),
+        ),
+        (socket(&address), "reached a server".to_owned()),
+        (
+            socket(&format!("localhost:{port}")),
+            "reached a server".to_owned(),
+        ),
+        (socket(&format!("localhost:{other_port}")), access_denied()),
+        (socket(&format!("127.0.0.1:{other_port}")), access_denied()),
+        (socket(&format!("127.0.0.2:{port}")), access_denied()),
+    ];
+    let allow = json!({ "network": [format!("localhost:{port}")] });
+    reach(&workspace(), Some(allow), &attempts);
 }
 
 #[test]
@@ -131,6 +167,7 @@ fn a_granted_name_that_leads_inside_is_out_of_reach() {
             json!({ "http": format!("http://{name}/") }),
             refused(&format!("GET to {name}: {why}")),
         ),
+        (socket(&name), access_denied()),
     ];
     let allow = json!({ "network": [name] });
     reach(&workspace(), Some(allow), &attempts);

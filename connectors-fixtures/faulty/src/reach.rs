@@ -17,8 +17,10 @@ pub enum Reach {
     Net(String),
     /// A URL, by `wasi:http`.
     Http(String),
-    /// `address:port`, by a socket of WASI.
+    /// `host:port`, by a socket of WASI, and its look-up if the host is a name.
     Socket(String),
+    /// `host:port`, to be listened on by a socket of WASI.
+    Listen(String),
     /// A name, by the look-up of WASI.
     Name(String),
     /// A file, to be read.
@@ -38,6 +40,7 @@ impl Reach {
             Reach::Net(address) => net(address).map_err(|error| error.message),
             Reach::Http(url) => http(url).map_err(|error| error.message),
             Reach::Socket(address) => wasi::socket(address),
+            Reach::Listen(address) => wasi::listen(address),
             Reach::Name(name) => wasi::name(name),
             Reach::File(path) => std::fs::read_to_string(path).map_err(|it| it.to_string()),
             Reach::NewFile(path) => std::fs::write(path, "made by a connector")
@@ -93,43 +96,70 @@ fn environment() -> String {
 
 #[cfg(target_family = "wasm")]
 mod wasi {
-    use std::net::SocketAddrV4;
+    use std::net::Ipv4Addr;
 
     use tidegate_boilerplate::bindings::wasi::sockets::instance_network::instance_network;
     use tidegate_boilerplate::bindings::wasi::sockets::ip_name_lookup::resolve_addresses;
     use tidegate_boilerplate::bindings::wasi::sockets::network::{
-        ErrorCode, IpAddressFamily, IpSocketAddress, Ipv4SocketAddress,
+        ErrorCode, IpAddress, IpAddressFamily, IpSocketAddress, Ipv4SocketAddress,
     };
     use tidegate_boilerplate::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
 
     pub(super) fn socket(address: &str) -> Result<String, String> {
-        let address: SocketAddrV4 = address.parse().map_err(|_| "no IPv4 address")?;
-        connect(address).map_err(|code| code.to_string())
+        let (host, port) = super::split(address).map_err(|error| error.message)?;
+        let connect = || {
+            let ip = match host.parse::<Ipv4Addr>() {
+                Ok(ip) => ip,
+                Err(_) => look_up(host)?,
+            };
+            let socket = create_tcp_socket(IpAddressFamily::Ipv4)?;
+            socket.start_connect(&instance_network(), with_port(ip, port))?;
+            socket.subscribe().block();
+            socket.finish_connect()?;
+            Ok("a server".to_owned())
+        };
+        connect().map_err(|code: ErrorCode| code.to_string())
     }
 
-    fn connect(address: SocketAddrV4) -> Result<String, ErrorCode> {
-        let [a, b, c, d] = address.ip().octets();
-        let to = IpSocketAddress::Ipv4(Ipv4SocketAddress {
-            port: address.port(),
-            address: (a, b, c, d),
-        });
-        let socket = create_tcp_socket(IpAddressFamily::Ipv4)?;
-        socket.start_connect(&instance_network(), to)?;
-        socket.subscribe().block();
-        socket.finish_connect()?;
-        Ok("a server".to_owned())
+    pub(super) fn listen(address: &str) -> Result<String, String> {
+        let (host, port) = super::split(address).map_err(|error| error.message)?;
+        let ip = host.parse().map_err(|_| "no IPv4 address")?;
+        let listen = || {
+            let socket = create_tcp_socket(IpAddressFamily::Ipv4)?;
+            socket.start_bind(&instance_network(), with_port(ip, port))?;
+            socket.finish_bind()?;
+            socket.start_listen()?;
+            socket.finish_listen()?;
+            Ok("a listener".to_owned())
+        };
+        listen().map_err(|code: ErrorCode| code.to_string())
     }
 
     pub(super) fn name(name: &str) -> Result<String, String> {
-        let found = || {
-            let addresses = resolve_addresses(&instance_network(), name)?;
-            addresses.subscribe().block();
-            addresses.resolve_next_address()
-        };
-        match found() {
-            Ok(address) => Ok(format!("an address, {address:?}")),
-            Err(code) => Err(ErrorCode::to_string(&code)),
+        match look_up(name) {
+            Ok(ip) => Ok(format!("an address, {ip}")),
+            Err(code) => Err(code.to_string()),
         }
+    }
+
+    /// Returns the first IPv4 address of a name.
+    fn look_up(name: &str) -> Result<Ipv4Addr, ErrorCode> {
+        let addresses = resolve_addresses(&instance_network(), name)?;
+        addresses.subscribe().block();
+        while let Some(address) = addresses.resolve_next_address()? {
+            if let IpAddress::Ipv4((a, b, c, d)) = address {
+                return Ok([a, b, c, d].into());
+            }
+        }
+        Err(ErrorCode::NameUnresolvable)
+    }
+
+    fn with_port(ip: Ipv4Addr, port: u16) -> IpSocketAddress {
+        let [a, b, c, d] = ip.octets();
+        IpSocketAddress::Ipv4(Ipv4SocketAddress {
+            port,
+            address: (a, b, c, d),
+        })
     }
 }
 
@@ -138,6 +168,10 @@ mod wasi {
     const NONE: &str = "natively there is no WASI";
 
     pub(super) fn socket(_: &str) -> Result<String, String> {
+        Err(NONE.to_owned())
+    }
+
+    pub(super) fn listen(_: &str) -> Result<String, String> {
         Err(NONE.to_owned())
     }
 

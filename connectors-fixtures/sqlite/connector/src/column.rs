@@ -3,6 +3,7 @@
 //! | JSON types, null left out | column      | holds |
 //! |---------------------------|-------------|-------|
 //! | string                    | `TEXT`      | the text, as it is |
+//! | string of format date-time | `TEXT`     | the instant, as RFC 3339 spells it; a key as it is |
 //! | integer                   | `INTEGER`   | 64-bit integers |
 //! | number, with or without integer | `NUMERIC` | 64-bit integers as integers, doubles as doubles |
 //! | boolean                   | `BOOLEAN`   | 0, 1 |
@@ -16,14 +17,15 @@
 
 use std::borrow::Cow;
 
-use tidegate_boilerplate::JsonType;
 use tidegate_boilerplate::text::json_text;
 use tidegate_boilerplate::tuple::Element;
+use tidegate_boilerplate::{JsonType, Projection, instant};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     Text,
+    Instant,
     Integer,
     Number,
     Boolean,
@@ -32,8 +34,9 @@ pub(crate) enum ColumnType {
 
 impl ColumnType {
     /// Returns the type of column that holds a field.
-    pub(crate) fn of(types: &[JsonType]) -> Self {
-        let mut types: Vec<_> = types
+    pub(crate) fn of(projection: &Projection) -> Self {
+        let mut types: Vec<_> = projection
+            .types
             .iter()
             .filter(|it| **it != JsonType::Null)
             .copied()
@@ -41,7 +44,11 @@ impl ColumnType {
         types.sort_unstable();
         types.dedup();
         match types[..] {
-            [JsonType::String] => Self::Text,
+            [JsonType::String] => match (projection.format.as_deref(), projection.key) {
+                (Some("date-time"), false) => Self::Instant,
+                // Two spellings of an instant are two keys.
+                _ => Self::Text,
+            },
             [JsonType::Integer] => Self::Integer,
             [JsonType::Number] | [JsonType::Integer, JsonType::Number] => Self::Number,
             [JsonType::Boolean] => Self::Boolean,
@@ -52,7 +59,7 @@ impl ColumnType {
     /// Returns the type as SQL.
     pub(crate) fn sql(self) -> &'static str {
         match self {
-            Self::Text => "TEXT",
+            Self::Text | Self::Instant => "TEXT",
             Self::Integer => "INTEGER",
             Self::Number => "NUMERIC",
             Self::Boolean => "BOOLEAN",
@@ -72,6 +79,10 @@ impl ColumnType {
             | (Self::Integer | Self::Number, Element::Int(_))
             | (Self::Number, Element::Double(_))
             | (Self::Boolean, Element::Bool(_)) => return Ok(element),
+            (Self::Instant, Element::String(text)) => match instant::rfc3339(text) {
+                Ok(text) => return Ok(Element::String(Cow::Owned(text))),
+                Err(reason) => reason,
+            },
             (Self::Json, _) => return Ok(Element::String(Cow::Owned(json_text(&element)))),
             (Self::Integer, Element::Double(it)) => match whole(*it) {
                 Some(it) => return Ok(Element::Int(it)),
@@ -114,6 +125,7 @@ fn whole(double: f64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_boilerplate::testing::projection;
     use tidegate_boilerplate::tuple::Bytes;
 
     use super::*;
@@ -135,8 +147,20 @@ mod tests {
             (&[Null], ColumnType::Json),
         ];
         for (types, want) in cases {
-            assert_eq!(ColumnType::of(types), want, "{types:?}");
+            assert_eq!(ColumnType::of(&projection("f", types)), want, "{types:?}");
         }
+    }
+
+    #[test]
+    fn an_instant_is_respelled_in_a_value_and_never_in_a_key() {
+        let mut instant = projection("f", &[JsonType::String]);
+        instant.format = Some("date-time".to_owned());
+        assert_eq!(ColumnType::of(&instant), ColumnType::Instant);
+        instant.key = true;
+        assert_eq!(ColumnType::of(&instant), ColumnType::Text);
+        instant.format = Some("date".to_owned());
+        instant.key = false;
+        assert_eq!(ColumnType::of(&instant), ColumnType::Text);
     }
 
     #[test]
@@ -152,6 +176,13 @@ mod tests {
         let cases = [
             (ColumnType::Text, text("123"), Some(text("123"))),
             (ColumnType::Text, Element::Int(1), None),
+            (
+                ColumnType::Instant,
+                text("2025-11-29 01:05:28z"),
+                Some(text("2025-11-29T01:05:28Z")),
+            ),
+            (ColumnType::Instant, text("2025-11-29 01:05:28"), None),
+            (ColumnType::Instant, Element::Nil, Some(Element::Nil)),
             (
                 ColumnType::Integer,
                 Element::Int((1 << 53) + 1),

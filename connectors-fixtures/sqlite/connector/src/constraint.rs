@@ -29,7 +29,7 @@ pub(crate) fn validate(request: &ValidateRequest) -> Result<ValidateResponse, Co
 
 impl constraint::ColumnType for ColumnType {
     fn of(projection: &Projection) -> Self {
-        ColumnType::of(&projection.types)
+        ColumnType::of(projection)
     }
 
     fn name(&self) -> &'static str {

@@ -54,8 +54,7 @@ pub(crate) fn table(binding: &SpecBinding, resource: &Resource) -> Table {
         sql_type: column.sql().to_owned(),
     };
     let columns = |projections: &[tidegate_boilerplate::Projection]| {
-        let of =
-            |it: &tidegate_boilerplate::Projection| column(&it.field, ColumnType::of(&it.types));
+        let of = |it: &tidegate_boilerplate::Projection| column(&it.field, ColumnType::of(it));
         projections.iter().map(of).collect::<Vec<_>>()
     };
     let document = binding

@@ -166,7 +166,7 @@ impl Binding {
         let fields = |projections: &[Projection]| {
             let field = |it: &Projection| Field {
                 name: it.field.clone(),
-                column: ColumnType::of(&it.types),
+                column: ColumnType::of(it),
             };
             projections.iter().map(field).collect()
         };

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fmt, fs, io};
+use std::time::Duration;
+use std::{fmt, fs, io, thread};
 
 use sha2::{Digest, Sha256};
 use tidegate_wit::PACKAGE_VERSION;
@@ -16,6 +17,11 @@ use super::fault::Fault;
 use super::guest::{self, Guest};
 use super::session::{Session, SessionConfig};
 use super::wasi;
+
+/// How often the images of a connector's memory are tried, and how long the system is
+/// left alone in between: what it is at is over in milliseconds.
+const IMAGE_TRIES: u32 = 10;
+const IMAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A WebAssembly file starts so...
 const MAGIC: &[u8] = b"\0asm";
@@ -48,6 +54,14 @@ pub enum LoadError {
     /// The file is a component, and broken.
     #[error("the connector {} does not compile: {reason}; build or download it again", .path.display())]
     Compile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The system has no memory to run it from.
+    #[error("the connector {} cannot be laid out in memory: {reason}; try again", .path.display())]
+    Image {
         /// The file.
         path: PathBuf,
         /// Why not.
@@ -98,6 +112,20 @@ fn remedy(found: &[String]) -> &'static str {
     }
 }
 
+/// Makes the images of its memory that sessions start from.
+///
+/// Left to the first session, a failure would look like a crash of the connector: the
+/// kernel does not seal an image while it looks at one of the pages itself.
+fn make_images(component: &wasmtime::component::Component) -> wasmtime::Result<()> {
+    for _ in 1..IMAGE_TRIES {
+        if component.initialize_copy_on_write_image().is_ok() {
+            return Ok(());
+        }
+        thread::sleep(IMAGE_PAUSE);
+    }
+    component.initialize_copy_on_write_image()
+}
+
 /// A connector, ready to start. Clones share it.
 #[derive(Clone)]
 pub struct Component(Arc<Loaded>);
@@ -143,6 +171,10 @@ impl Component {
             path: path.to_owned(),
             reason: format!("{error:#}"),
         };
+        make_images(&component).map_err(|error| LoadError::Image {
+            path: path.to_owned(),
+            reason: format!("{error:#}"),
+        })?;
         let pre = engine
             .linker()
             .instantiate_pre(&component)

@@ -262,10 +262,7 @@ impl Grants {
             .filter(|grant| grant.names(host, port))
             .collect();
         if granting.is_empty() {
-            return Err(Denial::Address {
-                address: display_address(host, port),
-                granted: self.network.iter().map(ToString::to_string).collect(),
-            });
+            return Err(self.not_granted(display_address(host, port)));
         }
         Ok(Granting {
             all: &self.network,
@@ -273,6 +270,45 @@ impl Grants {
             local: is_localhost(host),
             port,
         })
+    }
+
+    /// Checks a name that is looked up, whatever the port that it is for.
+    pub(super) fn check_lookup(&self, name: &str) -> Result<(), Denial> {
+        match self.network.iter().any(|grant| grant.names_host(name)) {
+            true => Ok(()),
+            false => Err(self.not_granted(name.to_owned())),
+        }
+    }
+
+    /// Checks an address that is dialled as an address: it is granted itself, or one of
+    /// the names that led to it is.
+    pub(super) fn check_socket<'a>(
+        &self,
+        ip: IpAddr,
+        port: u16,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Denial> {
+        let check = |host: &str| self.check_name(host, port)?.check(ip);
+        let mut refused = match check(&ip.to_string()) {
+            Ok(()) => return Ok(()),
+            Err(denial) => denial,
+        };
+        for name in names {
+            match check(name) {
+                Ok(()) => return Ok(()),
+                // Says more than that the address is not granted.
+                Err(inside @ Denial::Inside { .. }) => refused = inside,
+                Err(_) => {}
+            }
+        }
+        Err(refused)
+    }
+
+    fn not_granted(&self, address: String) -> Denial {
+        Denial::Address {
+            address,
+            granted: self.network.iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// Returns the real path of a file in a granted directory.
@@ -393,12 +429,15 @@ impl NetworkGrant {
     }
 
     fn names(&self, host: &str, port: u16) -> bool {
-        let host_fits = match (&self.host, Host::parse(host)) {
+        self.names_host(host) && self.port.is_none_or(|granted| granted == port)
+    }
+
+    fn names_host(&self, host: &str) -> bool {
+        match (&self.host, Host::parse(host)) {
             (Host::Under(end), Ok(Host::Name(name))) => name.ends_with(end.as_str()),
             (granted, Ok(host)) => *granted == host,
             (_, Err(_)) => false,
-        };
-        host_fits && self.port.is_none_or(|granted| granted == port)
+        }
     }
 
     fn is_address(&self, ip: IpAddr, port: u16) -> bool {
@@ -679,12 +718,16 @@ mod tests {
         }
     }
 
-    fn check(patterns: &[&str], host: &str, ip: &str) -> Result<(), Denial> {
+    fn granting(patterns: &[&str]) -> Grants {
         let network = patterns.iter().map(|text| NetworkGrant::parse(text));
-        let grants = Grants {
+        Grants {
             network: network.collect::<Result<_, _>>().unwrap(),
             ..Grants::none()
-        };
+        }
+    }
+
+    fn check(patterns: &[&str], host: &str, ip: &str) -> Result<(), Denial> {
+        let grants = granting(patterns);
         grants.check_name(host, 80)?.check(ip.parse().unwrap())
     }
 
@@ -736,6 +779,71 @@ mod tests {
                     assert!(!want.is_empty() && text.contains(want), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn an_address_is_reached_by_itself_or_by_a_name_that_led_to_it() {
+        struct Case {
+            patterns: &'static [&'static str],
+            ip: &'static str,
+            names: &'static [&'static str],
+            want: &'static str,
+        }
+        let case = |patterns, ip, names, want| Case {
+            patterns,
+            ip,
+            names,
+            want,
+        };
+        let cases = [
+            case(&["10.0.0.1:80"], "10.0.0.1", &[], ""),
+            case(&["127.0.0.1:80"], "127.0.0.1", &[], ""),
+            case(&["10.0.0.1:81"], "10.0.0.1", &[], "granted is 10.0.0.1:81"),
+            case(&["10.0.0.1:80"], "10.0.0.2", &[], "not granted"),
+            case(&["db:80"], "10.0.0.1", &["db"], ""),
+            case(&["db:80"], "10.0.0.1", &[], "10.0.0.1:80 is not granted"),
+            case(
+                &["db:80", "other:81"],
+                "10.0.0.1",
+                &["other"],
+                "not granted",
+            ),
+            case(&["db:80", "other:81"], "10.0.0.1", &["db", "other"], ""),
+            case(&["db:80"], "127.0.0.1", &["db"], "this machine"),
+            case(&["localhost:80"], "127.0.0.1", &["localhost"], ""),
+            case(
+                &["db:80", "localhost:80"],
+                "127.0.0.1",
+                &["db", "localhost"],
+                "",
+            ),
+        ];
+        for Case {
+            patterns,
+            ip,
+            names,
+            want,
+        } in cases
+        {
+            let names = names.iter().copied();
+            match granting(patterns).check_socket(ip.parse().unwrap(), 80, names.clone()) {
+                Ok(()) => assert_eq!(want, "", "{patterns:?} {ip} {names:?}"),
+                Err(denial) => {
+                    let text = denial.to_string();
+                    assert!(!want.is_empty() && text.contains(want), "{text}");
+                }
+            }
+        }
+        for (name, granted) in [
+            ("db", true),
+            ("DB.", true),
+            ("x.a.com", true),
+            ("a.com", false),
+            ("10.0.0.1", false),
+        ] {
+            let checked = granting(&["db:80", "*.a.com:*"]).check_lookup(name);
+            assert_eq!(checked.is_ok(), granted, "{name}");
         }
     }
 

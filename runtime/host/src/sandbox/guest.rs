@@ -12,6 +12,7 @@ use super::http::Http;
 use super::limits::{Limiter, Limits};
 use super::log::GuestLog;
 use super::session::SessionConfig;
+use super::sockets::Sockets;
 use super::stop::Stop;
 use super::wasi;
 use super::watchdog::Watchdog;
@@ -41,6 +42,7 @@ pub(super) struct Guest {
     pub(super) log: Arc<GuestLog>,
     pub(super) stop: Stop,
     pub(super) table: ResourceTable,
+    pub(super) sockets: Arc<Sockets>,
     wasi: WasiCtx,
     http: Http,
     http_fields: WasiHttpCtx,
@@ -55,8 +57,9 @@ impl Guest {
     ) -> Result<Guest, GrantError> {
         let mut table = ResourceTable::new();
         table.set_max_capacity(config.limits.resources);
+        let sockets = Sockets::new(&config.grants, &log);
         Ok(Guest {
-            wasi: wasi::context(config, &log)?,
+            wasi: wasi::context(config, &log, &sockets)?,
             http: Http::new(&config.grants, &log),
             http_fields: WasiHttpCtx::new(),
             grants: config.grants.clone(),
@@ -66,6 +69,7 @@ impl Guest {
             log,
             stop: config.stop.clone(),
             table,
+            sockets,
             watchdog,
         })
     }

@@ -34,7 +34,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::bindings::net::Verify;
 use super::dial::{DialError, dial};
 use super::grant::Grants;
-use super::log::{GuestLog, LogLevel};
+use super::log::GuestLog;
 use super::stream::Stream;
 use super::tls;
 
@@ -218,10 +218,8 @@ impl Exchange {
     fn undialled(&self, refused: DialError) -> Error {
         match refused {
             DialError::Denied(denial) => {
-                let words = denial.to_string();
-                self.log
-                    .line(LogLevel::Warn, &format!("wasi:http: {words}"));
-                Error::InternalError(Some(words))
+                self.log.denied("wasi:http", &denial);
+                Error::InternalError(Some(denial.to_string()))
             }
             DialError::Resolve { source, .. } => Error::DnsError {
                 rcode: Some(source.to_string()),

@@ -15,6 +15,7 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use super::grant::Denial;
 use super::limits::Limits;
 
 /// A guest may log for this long at full speed before lines are dropped: a
@@ -116,6 +117,11 @@ impl GuestLog {
     /// Writes a line, unless there were too many.
     pub(super) fn line(&self, level: LogLevel, message: &str) {
         self.whole_line(level, cut(message, self.line_bytes));
+    }
+
+    /// Says what the guest was refused, where the import itself has no words for it.
+    pub(super) fn denied(&self, import: &str, denial: &Denial) {
+        self.line(LogLevel::Warn, &format!("{import}: {denial}"));
     }
 
     /// Logs a line that was cut already.

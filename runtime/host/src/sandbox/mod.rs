@@ -30,6 +30,7 @@ mod log;
 mod net;
 mod runtime;
 mod session;
+mod sockets;
 mod sqlite;
 mod stop;
 mod stream;

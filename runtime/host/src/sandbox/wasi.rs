@@ -3,9 +3,8 @@
 //!
 //! No arguments, no environment, no standard input; the other two streams go
 //! to the log. Clocks and random numbers are the system's. Of the file system
-//! there are the granted directories. Sockets and name look-ups are there, so
-//! that a guest can be linked, and refuse everything: the ways out are `net` and
-//! `wasi:http` (module `http`).
+//! there are the granted directories, of the network the granted addresses
+//! (modules `sockets` and `http`).
 //!
 //! File operations run on the guest's own thread. The one thing that nothing
 //! here can end is a file operation that the system itself does not end, as on
@@ -13,7 +12,7 @@
 
 use std::sync::Arc;
 
-use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime::component::{HasData, HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
@@ -28,6 +27,7 @@ use super::grant::GrantError;
 use super::guest::Guest;
 use super::log::{GuestLog, LineStream};
 use super::session::SessionConfig;
+use super::sockets::Sockets;
 
 /// The version of WASI that is linked; guests of any 0.2 fit.
 const VERSION: &str = "0.2.12";
@@ -82,7 +82,7 @@ interfaces! {
     "wasi:random/insecure-seed": random::insecure_seed, WasiRandom, guest => guest.random();
     "wasi:sockets/network": sockets::network(&sockets::network::LinkOptions::default()), WasiSockets, guest => guest.sockets();
     "wasi:sockets/instance-network": sockets::instance_network, WasiSockets, guest => guest.sockets();
-    "wasi:sockets/ip-name-lookup": sockets::ip_name_lookup, WasiSockets, guest => guest.sockets();
+    "wasi:sockets/ip-name-lookup": sockets::ip_name_lookup, HasSelf<Guest>, guest => guest;
     "wasi:sockets/tcp": sockets::tcp, WasiSockets, guest => guest.sockets();
     "wasi:sockets/tcp-create-socket": sockets::tcp_create_socket, WasiSockets, guest => guest.sockets();
     "wasi:sockets/udp": sockets::udp, WasiSockets, guest => guest.sockets();
@@ -90,16 +90,18 @@ interfaces! {
 }
 
 /// Makes what is behind the interfaces for one guest.
-pub(super) fn context(config: &SessionConfig, log: &Arc<GuestLog>) -> Result<WasiCtx, GrantError> {
+pub(super) fn context(
+    config: &SessionConfig,
+    log: &Arc<GuestLog>,
+    sockets: &Arc<Sockets>,
+) -> Result<WasiCtx, GrantError> {
     let mut wasi = WasiCtx::builder();
     wasi.stdout(LineStream::stdout(log.clone()))
         .stderr(LineStream::stderr(log.clone()))
         // On a thread of their own, file operations would outlive a call that
         // is dropped, and land after the next session has started.
-        .allow_blocking_current_thread(true)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false);
+        .allow_blocking_current_thread(true);
+    sockets.guard(&mut wasi);
     let permissions = match config.read_only {
         true => FsPerms::ReadOnly,
         false => FsPerms::ReadWrite,
