@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use tidegate_host::sandbox::{Component, Fault, GrantError, Grants, Session, SessionConfig};
+use tidegate_host::sandbox::{Component, Fault, GrantError, Grants, Session, SessionConfig, Stop};
 use tidegate_wit::message::{
     Spec, SpecResponse, ValidateBinding, ValidateRequest, ValidateResponse,
 };
@@ -124,9 +124,15 @@ impl Bench {
 
     /// Starts an instance for a task, which reaches what its config names.
     pub(crate) async fn start(&self, spec: &Spec) -> Result<Session, Failure> {
+        self.start_until(spec, Stop::never()).await
+    }
+
+    /// Starts an instance that can be told to stop.
+    pub(crate) async fn start_until(&self, spec: &Spec, stop: Stop) -> Result<Session, Failure> {
         let grants = self.grants(&spec.config);
         let config = SessionConfig {
             grants: grants.map_err(|error| Failure::wrong(error.to_string()))?,
+            stop,
             ..SessionConfig::without_grants(&spec.task)
         };
         Ok(self.component.start(config).await?)

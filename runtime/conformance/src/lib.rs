@@ -25,6 +25,7 @@ mod sample;
 mod setup;
 mod task;
 
+use futures::future::LocalBoxFuture;
 use tidegate_host::sandbox::Component;
 
 pub use failure::SuiteError;
@@ -33,15 +34,19 @@ pub use setup::{Setup, SetupError};
 
 /// Runs every check on a connector. `each` is told of a check when it is done.
 ///
+/// Boxed, so that the checks are compiled here and not once more in each program.
+///
 /// # Errors
 ///
 /// If the suite cannot begin: the connector does not say what it is, or the setup
 /// does not fit it. What a check finds is in the report.
-pub async fn run(
+pub fn run(
     component: Component,
     setup: Setup,
     each: &mut dyn FnMut(&Checked),
-) -> Result<Report, SuiteError> {
-    let bench = bench::Bench::new(component, setup).await?;
-    Ok(checks::run(&bench, each).await)
+) -> LocalBoxFuture<'_, Result<Report, SuiteError>> {
+    Box::pin(async {
+        let bench = bench::Bench::new(component, setup).await?;
+        Ok(checks::run(&bench, each).await)
+    })
 }

@@ -5,19 +5,27 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use tidegate_host::sandbox::{FaultKind, StopHandle};
 use tidegate_wit::message::Guarantee;
 
 use super::{Bench, Collection, Failure, Passed, Updates, any};
 use crate::kill::Kill;
 use crate::readback;
-use crate::run::Step;
+use crate::run::{Run, Step};
 use crate::sample::{Write, plain, tombstone};
 use crate::task::Task;
 
 /// Waits of one call that are tried. Calls wait a few times for each statement or
 /// file; what goes on for longer goes on in the same way.
 const WAITS_MAX: usize = 25;
+
+/// How often a commit is told to stop.
+const CANCELS: i64 = 3;
+
+/// A stop ends a call after half a second at the latest; the rest is for busy machines.
+const CANCEL_MAX: Duration = Duration::from_secs(5);
 
 /// Keys that the rounds share, so that documents are replaced and deleted.
 const KEYS: i64 = 7;
@@ -178,4 +186,44 @@ pub(super) async fn acknowledge_again(bench: &Bench) -> Passed {
         }
     }
     Ok(String::new())
+}
+
+/// A host that stops while a commit is under way: the call ends by itself or is ended,
+/// and the next session finds out which.
+pub(super) async fn cancel(bench: &Bench) -> Passed {
+    let kind = any(bench)?;
+    let mut task = bench.task("cancel", &[(kind, Collection::plain())]).await?;
+    let mut run = task.open().await?;
+    task.transact(&mut run, vec![plain(0, 0, 0)]).await?;
+    drop(run);
+    let mut ended = 0;
+    for number in 1..=CANCELS {
+        let txn = task.txn(writes_of(number));
+        task.fence.session += 1;
+        let (handle, stop) = StopHandle::new();
+        let session = bench.start_until(&task.spec, stop).await?;
+        let mut run = Run::open(session, task.open_request(task.fence), None).await?;
+        run.load_and_store(&task, &txn.writes).await?;
+        handle.stop();
+        let told = Instant::now();
+        match run.start_commit(&txn.checkpoint).await {
+            Ok(patch) => task.persist(&txn, patch),
+            Err(Failure::Fault(fault)) if matches!(fault.kind, FaultKind::Stopped) => ended += 1,
+            Err(other) => return Err(other),
+        }
+        if told.elapsed() > CANCEL_MAX {
+            return Err(Failure::wrong(format!(
+                "start-commit took {:?} to end, once it was told to stop",
+                told.elapsed()
+            )));
+        }
+        drop(run);
+        task.settle(&txn).await?;
+        task.check_committed().await?;
+    }
+    Ok(format!("{CANCELS} stops, {ended} of them ended the commit"))
+}
+
+fn writes_of(number: i64) -> Vec<Write> {
+    (0..3).map(|id| plain(0, id, number * 10 + id)).collect()
 }

@@ -67,6 +67,7 @@ const CHECKS: &[Check] = checks! {
     "fence-open", "a session that is not newer does not open", fences::open;
     "kill", "exactly once, killed at every call and every wait", crashes::standard;
     "kill-delta", "delta updates exactly once, killed at every call and every wait", crashes::delta;
+    "cancel", "a session that is told to stop ends soon, and loses nothing", crashes::cancel;
     "pacing", "leaves the pacing to the spec's schedule", pacing::pacing;
 };
 

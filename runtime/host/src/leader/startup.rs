@@ -29,7 +29,9 @@ use crate::clock::Clock;
 use crate::document::Checker;
 use crate::journal::Journals;
 use crate::shard::combine::{BindingPlan, COMBINE_BYTES_MAX, CombineGauges, Plan};
-use crate::shard::{Connector, LeftOut, Reader, Shard, ShardConfig, ShardError, dead_letters_of};
+use crate::shard::{
+    Connector, LeftOut, Reader, Shard, ShardConfig, ShardError, dead_letters_of, on_error_of,
+};
 
 /// How long a transaction stays open at most unless the catalog says otherwise:
 /// what a crash throws away, and how stale a destination gets under steady
@@ -332,7 +334,8 @@ impl TaskContext {
     fn on_error(&self, task: &TaskSpec) -> Vec<OnError> {
         let on_error = |binding: &SpecBinding| {
             let on_error = self.config.on_error.get(&binding.resource_path);
-            on_error.copied().unwrap_or_default()
+            let on_error = on_error.copied().unwrap_or_default();
+            on_error_of(on_error, self.name(), &binding.collection)
         };
         task.spec.bindings.iter().map(on_error).collect()
     }

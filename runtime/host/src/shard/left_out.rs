@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tidegate_core::{Hint, Key, Omission, Refused};
+use tidegate_core::{Hint, Key, Omission, OnError, Refused};
 use tidegate_wit::message::SpecBinding;
 use tidegate_wit::text::key_text;
 use tidegate_wit::tuple::decode;
@@ -27,6 +27,17 @@ const NO_SCHEMA: u64 = 0;
 /// Returns the collection of a task's dead letters.
 pub(crate) fn dead_letters_of(task: &str) -> String {
     format!("{task}/deadLetters")
+}
+
+/// Returns what is done about a document of a collection that cannot be stored.
+///
+/// A letter that its own task cannot store would become a letter about itself, which it
+/// cannot store either, and so on for ever.
+pub(crate) fn on_error_of(configured: OnError, task: &str, collection: &str) -> OnError {
+    match configured {
+        OnError::DeadLetter if collection == dead_letters_of(task) => OnError::Halt,
+        configured => configured,
+    }
 }
 
 /// What the next transaction leaves out. The one after it leaves out nothing.
@@ -287,6 +298,20 @@ mod tests {
             !left_out.takes(0, 9, b"{}"),
             "the next transaction leaves nothing out"
         );
+    }
+
+    #[test]
+    fn a_letter_is_not_kept_of_a_letter_of_ones_own() {
+        use OnError::{DeadLetter, Halt, Skip};
+        for (configured, collection, want) in [
+            (DeadLetter, "acme/shop/deadLetters", Halt),
+            (Skip, "acme/shop/deadLetters", Skip),
+            (DeadLetter, "acme/other/deadLetters", DeadLetter),
+            (DeadLetter, "acme/orders", DeadLetter),
+        ] {
+            let got = on_error_of(configured, "acme/shop", collection);
+            assert_eq!(got, want, "{configured:?} {collection}");
+        }
     }
 
     #[tokio::test]

@@ -16,6 +16,6 @@ mod refusal;
 pub use actor::{Reported, Request, Shard, ShardConfig};
 pub use connector::{Answer, Connector};
 pub use error::ShardError;
-pub(crate) use left_out::{LeftOut, dead_letters_of};
+pub(crate) use left_out::{LeftOut, dead_letters_of, on_error_of};
 pub(crate) use reader::Reader;
 pub use reader::Window;
