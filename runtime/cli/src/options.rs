@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_host::{DataDir, DataDirError};
+use tidegate_host::{ConnectorPlaces, DataDir, DataDirError};
 
 use crate::error::CliError;
 
@@ -41,11 +41,23 @@ pub struct ConnectorsOption {
     /// Directory to look connectors up in, before those beside the binary
     #[arg(long, value_name = "DIR", env = "TIDEGATE_CONNECTORS")]
     pub connectors: Option<PathBuf>,
+
+    /// Directory to keep compiled connectors in; several hosts may share one
+    #[arg(long, value_name = "DIR", env = "TIDEGATE_CACHE")]
+    pub cache: Option<PathBuf>,
 }
 
 impl ConnectorsOption {
+    /// Returns where connectors are.
+    pub fn places(&self) -> ConnectorPlaces {
+        ConnectorPlaces {
+            directories: self.directories(),
+            cache: self.cache.clone(),
+        }
+    }
+
     /// Returns the directories to look in, first to last.
-    pub fn directories(&self) -> Vec<PathBuf> {
+    fn directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = self.connectors.iter().cloned().collect();
         if let Some(beside) = std::env::current_exe()
             .ok()

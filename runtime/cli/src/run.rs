@@ -75,18 +75,18 @@ fn input(text: &str) -> Result<(String, PathBuf), String> {
 
 impl Run {
     pub fn execute(self) -> Result<(), CliError> {
-        let directories = self.connectors.directories();
         if self.check {
-            let built = accept(tidegate_host::check(&self.catalog, &directories)?)?;
+            let places = self.connectors.places();
+            let built = accept(tidegate_host::check(&self.catalog, places)?)?;
             self.selected(&built)?;
             println!("{} tasks, no errors", built.task_names().len());
             return Ok(());
         }
         if self.dry_run {
-            return self.preview(&directories);
+            return self.preview();
         }
         let host = Host::open(self.data_dir.create()?)?;
-        let connectors = host.connectors(&directories)?;
+        let connectors = host.connectors(self.connectors.places())?;
         let built = accept(host.build(&self.catalog, &connectors)?)?;
         let selected = self.selected(&built)?;
         let started = Instant::now();
@@ -114,7 +114,7 @@ impl Run {
     }
 
     /// Prints what each task would do at its destination.
-    fn preview(&self, directories: &[PathBuf]) -> Result<(), CliError> {
+    fn preview(&self) -> Result<(), CliError> {
         let (host, _scratch) = match self.data_dir.existing()? {
             Some(dir) => (Host::open(dir)?, None),
             // Nothing was ever run: what a new data directory would hold.
@@ -123,7 +123,7 @@ impl Run {
                 (Host::open(DataDir::open(scratch.path())?)?, Some(scratch))
             }
         };
-        let connectors = host.connectors(directories)?;
+        let connectors = host.connectors(self.connectors.places())?;
         let built = accept(host.build(&self.catalog, &connectors)?)?;
         let mut errors = Vec::new();
         for task in self.selected(&built)? {

@@ -77,15 +77,16 @@ impl Serve {
         let dir = self.data_dir.create()?;
         let options = self.options(dir.path().to_owned());
         let host = Host::open(dir)?;
-        let registry = host.registry(host.connectors(&self.connectors.directories())?);
+        let registry = host.registry(host.connectors(self.connectors.places())?);
         let backend = host.backend(&registry);
         let server = host.on_data(Server::bind(options))?;
         let url = server.url().to_owned();
         let (stop, stopped) = oneshot::channel();
-        let serving = host.spawn(server.serve(backend.clone(), async move {
+        let stopped = Box::pin(async move {
             // A sender that is gone stops it, too.
             let _ = stopped.await;
-        }));
+        });
+        let serving = host.spawn(server.serve(backend.clone(), stopped));
         host.on_data(self.publish(&registry))?;
         backend.set_readiness(Readiness::Ready);
         eprintln!("listening on {url}");

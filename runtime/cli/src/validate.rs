@@ -60,8 +60,8 @@ impl Validate {
             let error = CliError::usage(format!("there is no directory {}", named.display()));
             return Err(error.hint("--connectors or TIDEGATE_CONNECTORS names it"));
         }
-        let directories = self.connectors.directories();
-        let validated = tidegate_host::validate(&roots, &directories, self.live.as_deref())?;
+        let places = self.connectors.places();
+        let validated = tidegate_host::validate(&roots, places, self.live.as_deref())?;
         let catalog = match validated {
             Validated::Draft(catalog) => catalog,
             Validated::LiveHasErrors(live) => {

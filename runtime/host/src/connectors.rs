@@ -16,6 +16,16 @@ use crate::sandbox::{Component, Engine, EngineConfig, EngineError, LoadError};
 /// What a component's file is called after its name.
 const EXTENSION: &str = "wasm";
 
+/// Where connectors are.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectorPlaces {
+    /// The directories to look in, first to last.
+    pub directories: Vec<PathBuf>,
+    /// Where compiled connectors are kept, to start in milliseconds the next time.
+    /// Several hosts may share it; what is in it is trusted like the host itself.
+    pub cache: Option<PathBuf>,
+}
+
 /// The connectors that catalogs may name.
 pub struct Connectors {
     engine: Engine,
@@ -63,15 +73,14 @@ pub enum ConnectorError {
 }
 
 impl Connectors {
-    /// Makes the sandbox. Compiled connectors are kept in `cache`, if there is one.
-    pub fn new(directories: &[PathBuf], cache: Option<PathBuf>) -> Result<Connectors, EngineError> {
+    /// Makes the sandbox.
+    pub fn new(places: ConnectorPlaces) -> Result<Connectors, EngineError> {
         let engine = Engine::new(&EngineConfig {
-            cache_directory: cache,
+            cache_directory: places.cache,
         })?;
-        let directories = directories.to_vec();
         Ok(Connectors {
             engine,
-            directories,
+            directories: places.directories,
             missing: Missing::Refused,
             loaded: Mutex::default(),
         })

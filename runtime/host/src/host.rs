@@ -18,7 +18,7 @@ use crate::backend::HostBackend;
 use crate::catalog::{Built, Catalog, Live};
 use crate::clock::{SystemClock, wall_micros};
 use crate::collection::{Collection, CollectionError, check_any};
-use crate::connectors::{ConnectorError, Connectors, Missing, component_ref};
+use crate::connectors::{ConnectorError, ConnectorPlaces, Connectors, Missing, component_ref};
 use crate::data_dir::DataDir;
 use crate::input::InputHandle;
 use crate::journal::follow::{FollowError, Follower, Options};
@@ -152,9 +152,11 @@ impl Host {
         self.runtimes.block_on(future)
     }
 
-    /// Returns the connectors in some directories, compiled ones cached.
-    pub fn connectors(&self, directories: &[PathBuf]) -> Result<Connectors, HostError> {
-        Ok(Connectors::new(directories, Some(self.dir.cache()))?)
+    /// Returns the connectors in some places. What is compiled is kept in the data
+    /// directory, unless a place is named for it.
+    pub fn connectors(&self, mut places: ConnectorPlaces) -> Result<Connectors, HostError> {
+        places.cache.get_or_insert_with(|| self.dir.cache());
+        Ok(Connectors::new(places)?)
     }
 
     /// Returns the registry of a host that runs published catalogs.
@@ -301,9 +303,9 @@ impl Host {
 }
 
 /// Returns what there is to know of a connector without running a task.
-pub fn inspect(component: &str, directories: &[PathBuf]) -> Result<Inspection, HostError> {
+pub fn inspect(component: &str, places: ConnectorPlaces) -> Result<Inspection, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
-    let connectors = Connectors::new(directories, None)?;
+    let connectors = Connectors::new(places)?;
     runtimes.data().block_on(async {
         let component = connectors.load(&component_ref(component)).await?;
         Ok(component.inspect().await?)
@@ -317,9 +319,9 @@ pub(crate) fn as_of_now(draft: Draft) -> Draft {
 }
 
 /// Builds a catalog without a data directory: nothing is written.
-pub fn check(roots: &[PathBuf], directories: &[PathBuf]) -> Result<Catalog, HostError> {
+pub fn check(roots: &[PathBuf], places: ConnectorPlaces) -> Result<Catalog, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
-    let connectors = Connectors::new(directories, None)?;
+    let connectors = Connectors::new(places)?;
     let draft = as_of_now(load(roots, &|path| std::fs::read(path)));
     Ok(runtimes
         .data()
@@ -339,11 +341,11 @@ pub enum Validated {
 /// skipped.
 pub fn validate(
     roots: &[PathBuf],
-    directories: &[PathBuf],
+    places: ConnectorPlaces,
     live: Option<&Path>,
 ) -> Result<Validated, HostError> {
     let runtimes = Runtimes::start().map_err(HostError::Threads)?;
-    let connectors = Connectors::new(directories, None)?.missing(Missing::Skipped);
+    let connectors = Connectors::new(places)?.missing(Missing::Skipped);
     let build = |roots: &[PathBuf], live| {
         let draft = as_of_now(load(roots, &|path| std::fs::read(path)));
         let building = Catalog::build(draft, &connectors, live);

@@ -27,7 +27,7 @@ pub use append::{AppendError, Appended};
 pub use backend::HostBackend;
 pub use catalog::{Built, Catalog, Live};
 pub use collection::CollectionError;
-pub use connectors::{ConnectorError, Connectors, Missing, component_ref};
+pub use connectors::{ConnectorError, ConnectorPlaces, Connectors, Missing, component_ref};
 pub use data_dir::{DataDir, DataDirError, FORMAT_VERSION};
 pub use host::{
     Host, HostError, Preview, RunOptions, TaskSummary, Validated, check, inspect, validate,

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use tidegate_core::LeftOut;
 use tidegate_validator::Draft;
 use tokio::sync::watch;
@@ -157,17 +157,22 @@ impl Registry {
 
     /// Has the host run a catalog in place of the one before, or with `dry_run`
     /// only says what that would change. A catalog with an error changes nothing.
-    pub async fn publish(
-        &self,
-        files: &CatalogFiles,
+    ///
+    /// Boxed, as [`resume`](Self::resume) is, so that it is compiled here and not once
+    /// more in each program.
+    pub fn publish<'a>(
+        &'a self,
+        files: &'a CatalogFiles,
         dry_run: bool,
-    ) -> Result<Publication, HostError> {
-        if dry_run {
-            return self.compare(files).await;
-        }
-        let _turn = self.turn.lock().await;
-        let catalog = self.validate(files).await?;
-        self.apply(files, catalog).await
+    ) -> BoxFuture<'a, Result<Publication, HostError>> {
+        Box::pin(async move {
+            if dry_run {
+                return self.compare(files).await;
+            }
+            let _turn = self.turn.lock().await;
+            let catalog = self.validate(files).await?;
+            self.apply(files, catalog).await
+        })
     }
 
     /// Says what publishing a catalog would change. It takes no turn: a destination
@@ -189,14 +194,16 @@ impl Registry {
 
     /// Runs what was published last, as a host does that starts; nothing if
     /// nothing was.
-    pub async fn resume(&self) -> Result<Option<Publication>, HostError> {
-        let _turn = self.turn.lock().await;
-        let Some(published) = self.published().await? else {
-            return Ok(None);
-        };
-        let files = published.catalog;
-        let catalog = self.build(files.load()).await?;
-        self.apply(&files, catalog).await.map(Some)
+    pub fn resume(&self) -> BoxFuture<'_, Result<Option<Publication>, HostError>> {
+        Box::pin(async {
+            let _turn = self.turn.lock().await;
+            let Some(published) = self.published().await? else {
+                return Ok(None);
+            };
+            let files = published.catalog;
+            let catalog = self.build(files.load()).await?;
+            self.apply(&files, catalog).await.map(Some)
+        })
     }
 
     async fn apply(

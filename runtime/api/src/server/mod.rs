@@ -10,13 +10,13 @@ mod listen;
 mod router;
 mod tls;
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -170,7 +170,17 @@ impl Server {
     ///
     /// The address stays in the data directory, so that clients that wait for a
     /// host to come back know where.
-    pub async fn serve(self, backend: Arc<dyn Backend>, shutdown: impl Future<Output = ()>) {
+    ///
+    /// Boxed, so that the server is compiled here and not once more in each program.
+    pub fn serve(
+        self,
+        backend: Arc<dyn Backend>,
+        shutdown: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, ()> {
+        Box::pin(self.answer(backend, shutdown))
+    }
+
+    async fn answer(self, backend: Arc<dyn Backend>, shutdown: BoxFuture<'static, ()>) {
         let (stop, stopping) = watch::channel(false);
         let stopping = Stopping::new(stopping);
         let calls = Calls::new(backend, self.verifier.clone(), stopping.clone(), self.pace);

@@ -58,7 +58,7 @@ impl TestServer {
             // A test that ends without stopping stops by dropping everything.
             let _ = stopped.await;
         };
-        let served = tokio::spawn(server.serve(host.clone(), shutdown));
+        let served = tokio::spawn(server.serve(host.clone(), Box::pin(shutdown)));
         TestServer {
             host,
             url,

@@ -21,10 +21,8 @@ pub struct Inspect {
 
 impl Inspect {
     pub fn execute(self) -> Result<(), CliError> {
-        print(&tidegate_host::inspect(
-            &self.component,
-            &self.connectors.directories(),
-        )?)
+        let places = self.connectors.places();
+        print(&tidegate_host::inspect(&self.component, places)?)
     }
 }
 

@@ -74,7 +74,9 @@ impl Test {
         let setup = Setup::new(value, &base.canonicalize()?)
             .map_err(|error| CliError::user(format!("{}: {error}", self.config.display())))?;
         let runtimes = Runtimes::start()?;
-        let connectors = Connectors::new(&self.connectors.directories(), cache())?;
+        let mut places = self.connectors.places();
+        places.cache = places.cache.or_else(cache);
+        let connectors = Connectors::new(places)?;
         let report = runtimes.data().block_on(async {
             let component = connectors.load(&component_ref(&self.component)).await?;
             let mut each = |checked: &Checked| {
@@ -97,8 +99,8 @@ impl Test {
     }
 }
 
-/// Returns where compiled components are kept from run to run, if there is a place: one
-/// that brings an interpreter along compiles for half a minute.
+/// Returns where compiled components are kept if no place is named, and if there is one:
+/// what brings an interpreter along compiles for half a minute.
 fn cache() -> Option<PathBuf> {
     let set = |name| {
         env::var_os(name)
