@@ -1,5 +1,7 @@
 //! `append`, `read`, `tasks`, `connector inspect`, and one host a data directory.
 
+use std::fs;
+
 use serde_json::json;
 use tidegate_tests::catalog::{Catalog, Task};
 use tidegate_tests::document::{ORDERS, order_schema};
@@ -197,6 +199,26 @@ fn inspect_says_what_a_connector_is_and_wants() {
     for word in ["sqlite", "/path"] {
         assert!(shown.contains(word), "no \"{word}\" in\n{shown}");
     }
+}
+
+#[test]
+fn compiled_connectors_are_kept_in_the_data_directory_or_where_one_says() {
+    let workspace = workspace();
+    let run = |data_dir: &str| {
+        let data_dir = workspace.path(data_dir);
+        workspace.run().data_dir(&data_dir).until_caught_up()
+    };
+    let holds_something = |path: &str| {
+        let entries = fs::read_dir(workspace.path(path));
+        entries.is_ok_and(|mut entries| entries.next().is_some())
+    };
+    let unset = run("one").shell("unset TIDEGATE_CACHE");
+    unset.start().finish().succeeded();
+    assert!(holds_something("one/cache"));
+    fs::remove_file(workspace.path("rows.db")).expect("it was made");
+    let named = run("two").option("--cache").option("named");
+    named.start().finish().succeeded();
+    assert!(holds_something("named") && !holds_something("two/cache"));
 }
 
 #[test]

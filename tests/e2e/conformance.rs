@@ -15,8 +15,8 @@ use tidegate_tests::workspace::Workspace;
 /// The suite opens some hundred sessions, and a server syncs at each commit.
 const SUITE_MAX: Duration = Duration::from_secs(240);
 
-/// The same of a component with an interpreter: the suite keeps nothing compiled, and
-/// compiling takes half a minute of one core where nothing else runs.
+/// The same of a component with an interpreter, which takes half a minute of one core to
+/// compile where nothing else runs.
 const INTERPRETED_SUITE_MAX: Duration = Duration::from_secs(600);
 
 /// Compiling what a new crate depends on, on a busy machine.

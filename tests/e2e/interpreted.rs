@@ -3,9 +3,7 @@
 //! Both write NDJSON files into a directory and leave it to the host's log what is
 //! committed, so that each line must be there exactly once, in the order of commits.
 
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use tidegate_tests::catalog::{Catalog, Task};
 use tidegate_tests::document::{SALES, sale_schema, sales};
 use tidegate_tests::fold::{Fold, canonical, row};
 use tidegate_tests::host::{Finished, Host, RUN_MAX};
-use tidegate_tests::program::{INTERPRETED, interpreted, target};
+use tidegate_tests::program::{INTERPRETED, interpreted};
 use tidegate_tests::seed;
 use tidegate_tests::workspace::{Run, Workspace};
 
@@ -31,27 +29,11 @@ const TWO: &str = r#"{"id":2,"n":2}"#;
 const COMPILING_MAX: Duration = Duration::from_secs(300);
 
 /// How often a host is killed.
-const KILLS: usize = 12;
+const KILLS: usize = 30;
 
-/// Makes a workspace whose compiled connectors outlive it: an interpreter takes
-/// long to compile.
 fn workspace(catalog: &Catalog) -> Workspace {
     interpreted();
-    let workspace = Workspace::with(catalog);
-    share_cache(&workspace, &workspace.data_dir());
-    workspace
-}
-
-fn share_cache(workspace: &Workspace, data_dir: &Path) {
-    // The host takes no directory that another program has put something into.
-    workspace.write_lines("none.ndjson", [""; 0]);
-    let arguments = ["append", "acmeCo/none", "none.ndjson", "--data-dir"];
-    let arguments = arguments.map(OsString::from).into_iter();
-    let append = workspace.tidegate(arguments.chain([data_dir.into()]));
-    append.finish().succeeded();
-    let cache = target().join("interpreted/cache");
-    fs::create_dir_all(&cache).expect("a directory can be made");
-    symlink(cache, data_dir.join("cache")).expect("a link can be made");
+    Workspace::with(catalog)
 }
 
 fn files(component: &str) -> Task {
@@ -314,7 +296,6 @@ fn what_cannot_go_on_says_why() {
         finish(&workspace);
         // Another data directory does not know what is there.
         let other = workspace.path("other");
-        share_cache(&workspace, &other);
         let run = run(&workspace).data_dir(&other).until_caught_up();
         let finished = run.start().finish();
         finished

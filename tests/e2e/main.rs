@@ -20,6 +20,7 @@ mod quickstart;
 mod reach;
 mod refusals;
 mod reports;
+mod reports_each;
 mod schedules;
 mod stop;
 mod stuck;

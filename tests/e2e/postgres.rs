@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_tests::catalog::{Catalog, Task};
+use tidegate_tests::certificates::Certificates;
 use tidegate_tests::document::{ORDERS, SALES, order_schema, orders, sale_schema, sales};
 use tidegate_tests::fold::{Fold, Row, Rows, key_of, row};
 use tidegate_tests::host::{Finished, RUN_MAX};
@@ -301,56 +302,6 @@ fn names_that_would_be_cut_to_one_are_refused_before_anything_is_made() {
     );
 }
 
-/// Makes an authority and a certificate of it for a server on loopback, with openssl.
-fn make_certificates(dir: &Path) {
-    let openssl = |arguments: &[&str]| {
-        let made = Command::new("openssl")
-            .args(arguments)
-            .current_dir(dir)
-            .output();
-        let made = made.expect("openssl can be run");
-        assert!(
-            made.status.success(),
-            "openssl {arguments:?}: {}",
-            String::from_utf8_lossy(&made.stderr)
-        );
-    };
-    let new = ["req", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
-    for (name, subject) in [("ca", "/CN=Our own"), ("other", "/CN=Somebody")] {
-        let (key, pem) = (format!("{name}.key"), format!("{name}.pem"));
-        let made = ["-x509", "-subj", subject, "-keyout", &key, "-out", &pem];
-        openssl(&[&new[..], &made].concat());
-    }
-    fs::write(dir.join("names"), "subjectAltName=IP:127.0.0.1").expect("it can be written");
-    let made = [
-        "-subj",
-        "/CN=db",
-        "-keyout",
-        "server.key",
-        "-out",
-        "server.csr",
-    ];
-    openssl(&[&new[..4], &made].concat());
-    openssl(&[
-        "x509",
-        "-req",
-        "-in",
-        "server.csr",
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-        "-CAcreateserial",
-        "-days",
-        "2",
-        "-extfile",
-        "names",
-        "-out",
-        "server.pem",
-    ]);
-    give_away(dir);
-}
-
 /// Runs a host of its own over one order.
 fn one_order(server: &Server, config: Value) -> Finished {
     let task = Task::new("materialize-postgres", config).table(ORDERS, "orders");
@@ -390,18 +341,19 @@ fn every_sslmode_is_what_it_says() {
         }
     }
     // With TLS, and for our user nothing else.
-    make_certificates(server.dir());
-    let authority = fs::read_to_string(server.dir().join("ca.pem")).expect("it was made");
-    let other = fs::read_to_string(server.dir().join("other.pem")).expect("it was made");
+    let certificates = Certificates::make(server.dir());
+    give_away(server.dir());
+    let text = |file: PathBuf| fs::read_to_string(file).expect("it was made");
+    let authority = text(certificates.authority());
+    let other = text(certificates.other_authority());
     let hba = server.dir().join("data/pg_hba.conf");
     let lines = fs::read_to_string(&hba).expect("it is there");
     let only_tls = "hostssl all all 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 reject";
     fs::write(&hba, format!("{only_tls}\n{lines}")).expect("it can be written");
-    let file = |name: &str| server.dir().join(name).display().to_string();
     let settings = [
         "ssl=on".to_owned(),
-        format!("ssl_cert_file={}", file("server.pem")),
-        format!("ssl_key_file={}", file("server.key")),
+        format!("ssl_cert_file={}", certificates.certificate().display()),
+        format!("ssl_key_file={}", certificates.key().display()),
     ];
     let settings = settings.each_ref().map(|it| &**it);
     server.restart_with(&settings);

@@ -21,10 +21,6 @@ fn catalog(schema: Value, bindings: &[Value]) -> Catalog {
         .task("acmeCo/rows", task)
 }
 
-fn binding(table: &str) -> Value {
-    json!({ "source": COLLECTION, "resource": { "table": table } })
-}
-
 fn hard_delete(table: &str, hard: bool) -> Value {
     json!({ "source": COLLECTION, "resource": { "table": table }, "hardDelete": hard })
 }
@@ -106,43 +102,6 @@ fn c08_a_commit_whose_acknowledgement_is_lost_is_not_repeated() {
             "SELECT id, sum(n) FROM changes GROUP BY id ORDER BY id"
         ),
         "1|6\n2|4"
-    );
-}
-
-/// The same with a host that is killed as soon as the commit can be seen, wherever
-/// it is by then.
-#[test]
-fn c08_a_kill_right_after_the_commit_changes_nothing() {
-    let workspace = Workspace::with(&catalog(summing_schema(), &[binding("sums"), changes()]));
-    let file = workspace.path("rows.db");
-    for round in 1..=5 {
-        workspace.append_lines(
-            FILE,
-            [
-                r#"{"id":1,"n":1}"#,
-                r#"{"id":2,"n":1}"#,
-                r#"{"id":1,"n":1}"#,
-            ],
-        );
-        let rows = format!("1|{}\n2|{round}", 2 * round);
-        let mut host = workspace.run().input(COLLECTION, FILE).start();
-        host.wait_until("the commit is there", RUN_MAX, || {
-            table::try_ask(&file, "SELECT id, n FROM sums ORDER BY id")
-                .is_ok_and(|found| found == rows)
-        });
-        host.kill();
-    }
-    caught_up(&workspace);
-    assert_eq!(
-        ask(&workspace, "SELECT id, n FROM sums ORDER BY id"),
-        "1|10\n2|5"
-    );
-    assert_eq!(
-        ask(
-            &workspace,
-            "SELECT id, sum(n) FROM changes GROUP BY id ORDER BY id"
-        ),
-        "1|10\n2|5"
     );
 }
 
@@ -250,24 +209,4 @@ fn c11_deleting_what_was_never_there_stores_nothing() {
     assert_eq!(ask(&workspace, "SELECT count(*) FROM hard"), "0");
     let soft = "SELECT id, flow_document ->> '$._meta.op' FROM soft";
     assert_eq!(ask(&workspace, soft), "9|d");
-}
-
-#[test]
-fn c14_integer_keys_above_2_to_the_53_stay_apart() {
-    let workspace = Workspace::with(&catalog(plain_schema(), &[binding("documents")]));
-    for line in [
-        r#"{"id":9007199254740993,"v":1}"#,
-        r#"{"id":9007199254740992,"v":1}"#,
-        r#"{"id":9007199254740993,"v":2}"#,
-    ] {
-        workspace.append_lines(FILE, [line]);
-        caught_up(&workspace);
-    }
-    let rows = "SELECT id, typeof(id), flow_document ->> '$.v' FROM documents ORDER BY id";
-    assert_eq!(
-        ask(&workspace, rows),
-        "9007199254740992|integer|1\n9007199254740993|integer|2"
-    );
-    let documents = "SELECT flow_document FROM documents ORDER BY id DESC";
-    assert!(ask(&workspace, documents).starts_with(r#"{"id":9007199254740993,"#));
 }

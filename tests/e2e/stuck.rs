@@ -1,6 +1,7 @@
 //! Connectors that crash or never come back: cases C17 and C18.
 
 use std::net::TcpListener;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -178,6 +179,37 @@ fn c18_a_stuck_connector_runs_into_its_deadline_and_a_slow_one_does_not() {
         "{}",
         host.stderr()
     );
+}
+
+/// A task that waits for its turn does not compute: its clock is out of the others' reach.
+#[test]
+fn a_connector_that_computes_does_not_use_up_the_time_of_another() {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    // More than there are threads for: most of them wait at any time.
+    let tasks: Vec<_> = (0..4 * cores).map(|n| format!("acmeCo/spins{n}")).collect();
+    let spin = json!({ "kind": "spin", "call": "store" });
+    let mut catalog = collection(order_schema());
+    for (n, name) in tasks.iter().enumerate() {
+        let task = faulty(&format!("{n}.db"), &spin).limits(json!({ "compute": "1s" }));
+        catalog = catalog.task(name, task);
+    }
+    let workspace = Workspace::with(&catalog);
+    workspace.write("orders.ndjson", "");
+    let mut host = workspace.run().input(ORDERS, "orders.ndjson").start();
+    for n in 0..tasks.len() {
+        wait_for_rows(&workspace, &mut host, &format!("{n}.db"), "");
+    }
+    let started = Instant::now();
+    workspace.append_lines("orders.ndjson", [r#"{"id":1}"#]);
+    for name in &tasks {
+        host.wait_for_line(&format!("that {name} is ended"), RUN_MAX, |line| {
+            line.contains(&format!("{name}: store of binding 0"))
+                && line.contains("computed for 1s")
+        });
+    }
+    // Four seconds of computing for each core; half of that if they do not begin together.
+    let took = started.elapsed();
+    assert!(took > Duration::from_secs(2), "{took:?}");
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tidegate_tests::catalog::{Catalog, Task};
+use tidegate_tests::certificates::Certificates;
 use tidegate_tests::document::{ORDERS, SALES, order_schema, sale_schema, sales};
 use tidegate_tests::fold::Fold;
 use tidegate_tests::host::{Finished, RUN_MAX};
@@ -167,6 +169,37 @@ fn what_is_not_granted_is_not_sent_to_and_the_error_says_so() {
         "allow.network",
     ]);
     assert_eq!(receiver.received(), []);
+}
+
+#[test]
+fn https_is_for_servers_whose_authority_is_trusted() {
+    let workspace = Workspace::new();
+    let dir = workspace.path("");
+    let certificates = Certificates::make(&dir);
+    let receiver = Receiver::start_over(certificates.accept(), |_| Answer::status(204));
+    let port = receiver.address().replace("127.0.0.1:", "");
+    let run = |host: &str, authority: PathBuf| {
+        let config = json!({ "address": format!("https://{host}:{port}/in") });
+        let workspace = Workspace::with(&catalog(orders(config)));
+        workspace.write_lines("orders.ndjson", [r#"{"id":1}"#, r#"{"id":2}"#]);
+        let run = workspace.run().input(ORDERS, "orders.ndjson");
+        // Where the system keeps the authorities that it trusts.
+        let trusted = format!("export SSL_CERT_FILE={}", authority.display());
+        run.until_caught_up().shell(&trusted).start().finish()
+    };
+    for (host, authority, why) in [
+        ("127.0.0.1", certificates.other_authority(), "UnknownIssuer"),
+        ("localhost", certificates.authority(), "not valid for name"),
+    ] {
+        let finished = run(host, authority).ended_with(1);
+        finished.says(&["acmeCo/hook", &format!("TLS with {host}:{port}"), why]);
+    }
+    assert_eq!(receiver.received(), []);
+    run("127.0.0.1", certificates.authority()).succeeded();
+    let received = receiver.received();
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].path, "/in/orders");
+    assert_eq!(received[0].headers["host"], receiver.address());
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 pub mod api;
 pub mod catalog;
+pub mod certificates;
 pub mod document;
 pub mod files;
 pub mod fold;

@@ -92,11 +92,6 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns its process id.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Returns its directory, which the server may write to.
     pub fn dir(&self) -> &Path {
         self.dir.path()

@@ -35,6 +35,11 @@ pub fn connectors() -> PathBuf {
     directory
 }
 
+/// Returns where what hosts compile is kept, from test to test.
+pub fn compiled() -> PathBuf {
+    target().join("compiled")
+}
+
 /// The connectors that bring an interpreter along.
 pub const INTERPRETED: [&str; 2] = ["materialize-ndjson-javascript", "materialize-ndjson-python"];
 

@@ -20,6 +20,11 @@ pub struct Receiver {
     state: Arc<Mutex<State>>,
 }
 
+/// One end of a connection.
+pub trait Connection: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Connection for T {}
+
 /// A request, as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -57,12 +62,20 @@ struct State {
     received: Vec<Received>,
     answer: Box<dyn FnMut(&Received) -> Answer + Send>,
     /// Connections that are never answered; closed they would be an answer.
-    silent: Vec<TcpStream>,
+    silent: Vec<Box<dyn Connection>>,
 }
 
 impl Receiver {
     /// Starts a server on a free port.
     pub fn start(answer: impl FnMut(&Received) -> Answer + Send + 'static) -> Receiver {
+        Receiver::start_over(|connection| connection, answer)
+    }
+
+    /// Starts a server that speaks HTTP over what is made of each connection.
+    pub fn start_over<C: Connection + 'static>(
+        over: impl Fn(TcpStream) -> C + Send + Sync + 'static,
+        answer: impl FnMut(&Received) -> Answer + Send + 'static,
+    ) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let address = listener.local_addr().expect("it is bound");
         let state = Arc::new(Mutex::new(State {
@@ -74,6 +87,7 @@ impl Receiver {
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
+                let connection = Box::new(over(connection));
                 // A client that was killed breaks off; what it sent whole is recorded.
                 thread::spawn(move || serve(connection, &shared).unwrap_or_default());
             }
@@ -106,8 +120,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().expect("no answer panics")
 }
 
-fn serve(mut connection: TcpStream, state: &Mutex<State>) -> Option<()> {
-    let request = read(&connection)?;
+fn serve(mut connection: Box<dyn Connection>, state: &Mutex<State>) -> Option<()> {
+    let request = read(&mut connection)?;
     let mut state = lock(state);
     let answer = (state.answer)(&request);
     let status = match &answer {
@@ -130,6 +144,7 @@ fn serve(mut connection: TcpStream, state: &Mutex<State>) -> Option<()> {
             }
             connection
                 .write_all(format!("{head}\r\n{body}").as_bytes())
+                .and_then(|()| connection.flush())
                 .ok()?;
         }
     }
@@ -137,7 +152,7 @@ fn serve(mut connection: TcpStream, state: &Mutex<State>) -> Option<()> {
 }
 
 /// Reads a request; none if it breaks off.
-fn read(connection: &TcpStream) -> Option<Received> {
+fn read(connection: &mut dyn Connection) -> Option<Received> {
     let mut reader = BufReader::new(connection);
     let mut line = || {
         let mut line = String::new();

@@ -1,5 +1,6 @@
 //! Generated documents, through Tidegate and through the plain program.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +14,7 @@ use tidegate_tests::table;
 use tidegate_tests::workspace::Workspace;
 
 use crate::measure::{Measured, round};
+use crate::million;
 
 /// The same documents each time.
 const SEED: u64 = 1;
@@ -25,37 +27,47 @@ const SUMMARY: &str = "SELECT count(*), sum(line), sum(length(flow_document)) FR
 
 struct Workload {
     name: &'static str,
-    /// How many documents there are of one key.
-    documents_a_key: usize,
+    lines: Vec<String>,
+    keys: usize,
+    schema: Value,
 }
 
-const WORKLOADS: [Workload; 2] = [
-    Workload {
-        name: "mostly new keys",
-        documents_a_key: 1,
-    },
-    Workload {
-        name: "mostly updates",
-        documents_a_key: 20,
-    },
-];
-
-/// Measures every workload.
+/// Measures short documents: mostly new keys, and mostly updates.
 pub fn compare(documents: usize) -> anyhow::Result<Value> {
-    let workloads: Result<Vec<Value>, _> = WORKLOADS
-        .iter()
-        .map(|workload| compare_one(workload, documents))
-        .collect();
-    Ok(json!({ "documents": documents, "workloads": workloads? }))
+    let mut workloads = Vec::new();
+    for (name, documents_a_key) in [("mostly new keys", 1), ("mostly updates", 20)] {
+        let keys = u32::try_from((documents / documents_a_key).max(1))?;
+        workloads.push(compare_one(&Workload {
+            name,
+            lines: orders(&mut Rng::with_seed(SEED), documents, keys),
+            keys: keys as usize,
+            schema: order_schema(),
+        })?);
+    }
+    Ok(json!({ "documents": documents, "workloads": workloads }))
 }
 
-fn compare_one(workload: &Workload, documents: usize) -> anyhow::Result<Value> {
-    let keys = u32::try_from((documents / workload.documents_a_key).max(1))?;
-    let lines = orders(&mut Rng::with_seed(SEED), documents, keys);
+/// Measures the documents that other destinations are measured with.
+pub fn compare_million(documents: usize) -> anyhow::Result<Value> {
+    let workspace = Workspace::new();
+    let file = workspace.path("orders.ndjson");
+    let keys = million::write(&file, documents)?;
+    let text = fs::read_to_string(file)?;
+    let workload = Workload {
+        name: "a million",
+        lines: text.lines().map(str::to_owned).collect(),
+        keys,
+        schema: million::schema(),
+    };
+    Ok(json!({ "documents": documents, "workloads": [compare_one(&workload)?] }))
+}
+
+fn compare_one(workload: &Workload) -> anyhow::Result<Value> {
+    let documents = workload.lines.len();
     let mut best: Option<(Measured, Measured)> = None;
     for _ in 0..RUNS {
-        let ours = tidegate(&lines)?;
-        let plain = plain(&lines)?;
+        let ours = tidegate(&workload.lines, &workload.schema)?;
+        let plain = plain(&workload.lines)?;
         ensure!(
             ours.1 == plain.1,
             "the tables differ: {} and {}",
@@ -79,7 +91,7 @@ fn compare_one(workload: &Workload, documents: usize) -> anyhow::Result<Value> {
     );
     Ok(json!({
         "name": workload.name,
-        "keys": keys,
+        "keys": workload.keys,
         "tidegate": ours.figures(documents),
         "plain": plain.figures(documents),
         "ratio": round(ratio, 1_000.0),
@@ -91,9 +103,9 @@ fn faster(one: Measured, other: Measured) -> Measured {
 }
 
 /// Runs the documents through Tidegate; returns the table's summary with it.
-fn tidegate(lines: &[String]) -> anyhow::Result<(Measured, String)> {
+fn tidegate(lines: &[String], schema: &Value) -> anyhow::Result<(Measured, String)> {
     let task = Task::sqlite("orders.db").table(ORDERS, "orders");
-    let catalog = Catalog::new().collection(ORDERS, &["/id"], order_schema());
+    let catalog = Catalog::new().collection(ORDERS, &["/id"], schema.clone());
     let workspace = Workspace::with(&catalog.task("acmeCo/orders", task));
     workspace.write_lines("orders.ndjson", lines);
     let run = workspace

@@ -13,6 +13,7 @@
 //!     throughput files [DOCUMENTS]              writes target/bench/files.json
 //!     throughput flights FILE                   writes target/bench/flights.json
 //!     throughput postgres [DOCUMENTS]           writes target/bench/postgres.json
+//!     throughput sqlite                         writes target/bench/sqlite.json
 //!     throughput plain INPUT DATABASE           the plain program
 //!     throughput plain-files INPUT OUTPUT       the same for files
 
@@ -53,6 +54,7 @@ fn main() -> anyhow::Result<()> {
             let documents = documents.parse().context("the number of documents")?;
             report("postgres", &postgres::compare(documents)?)
         }
+        ["sqlite"] => report("sqlite", &generated::compare_million(million::DOCUMENTS)?),
         ["plain", input, database] => plain::run(Path::new(input), Path::new(database)),
         ["plain-files", input, output] => files::plain(Path::new(input), Path::new(output)),
         [documents] => {
@@ -60,7 +62,7 @@ fn main() -> anyhow::Result<()> {
             report("throughput", &generated::compare(documents)?)
         }
         _ => bail!(
-            "usage: throughput [DOCUMENTS] | calls | catalogs | files [DOCUMENTS] | flights FILE | postgres [DOCUMENTS] | plain INPUT DATABASE \
+            "usage: throughput [DOCUMENTS] | calls | catalogs | files [DOCUMENTS] | flights FILE | postgres [DOCUMENTS] | sqlite | plain INPUT DATABASE \
              | plain-files INPUT OUTPUT"
         ),
     }

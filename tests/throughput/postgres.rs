@@ -135,7 +135,12 @@ fn run(workspace: &Workspace, way: Way) -> anyhow::Result<Run> {
 
 /// Returns what the server has computed, with its sessions that have ended.
 fn server_cpu(server: &Server) -> anyhow::Result<Duration> {
-    let cpu = cpu_of(server.id()).context("the server runs")?;
+    let file = std::fs::read_to_string(server.dir().join("data/postmaster.pid"))?;
+    let id = file
+        .lines()
+        .next()
+        .context("the server writes its process id")?;
+    let cpu = cpu_of(id.parse()?).context("the server runs")?;
     Ok(cpu.own + cpu.children)
 }
 

@@ -54,10 +54,17 @@ export function readRange(name) {
   return match && { begin: parseInt(match[1], 16), end: parseInt(match[2], 16) };
 }
 
-// Reads what a staged file says of its session.
+// Reads what a staged file says of its session; or a fence that a session left which
+// ended before it was put into place.
 export function readStaged(name) {
-  const match = /^(\d+)-(\d+)-\d+-([0-9a-f]{8})\..*\.staged$/.exec(name);
-  return match && { fence: { epoch: Number(match[1]), session: Number(match[2]) }, begin: parseInt(match[3], 16) };
+  const told = ([epoch, session, begin]) => ({
+    fence: { epoch: Number(epoch), session: Number(session) },
+    begin: parseInt(begin, 16),
+  });
+  const staged = /^(\d+)-(\d+)-\d+-([0-9a-f]{8})\..*\.staged$/.exec(name);
+  if (staged) return told(staged.slice(1));
+  const fence = /^([0-9a-f]{8})-[0-9a-f]{8}\.fence\.(\d+)\.(\d+)$/.exec(name);
+  return fence && told([fence[2], fence[3], fence[1]]);
 }
 
 // Returns the names of the files that are in place in a folder.

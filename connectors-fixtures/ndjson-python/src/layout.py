@@ -21,7 +21,10 @@ OWN = ".tidegate"
 FOLDER = re.compile(r"[^\s/\\.\x00-\x1f][^\s/\\\x00-\x1f]{0,49}")
 DATA = re.compile(r"\d{10,}-\d{10,}-\d{6,}-[0-9a-f]{8}\.ndjson")
 FENCE = re.compile(r"([0-9a-f]{8})-([0-9a-f]{8})\.fence")
-STAGED = re.compile(r"(\d+)-(\d+)-\d+-([0-9a-f]{8})\..*\.staged")
+STAGED = re.compile(r"(?P<epoch>\d+)-(?P<session>\d+)-\d+-(?P<begin>[0-9a-f]{8})\..*\.staged")
+LEFT_FENCE = re.compile(
+    r"(?P<begin>[0-9a-f]{8})-[0-9a-f]{8}\.fence\.(?P<epoch>\d+)\.(?P<session>\d+)"
+)
 
 Json = dict[str, Any]
 
@@ -69,9 +72,13 @@ def read_range(name: str) -> Json | None:
 
 
 def read_staged(name: str) -> tuple[Json, int] | None:
-    """Reads what a staged file's name says of its session: fence, and begin of range."""
-    match = STAGED.fullmatch(name)
-    return match and ({"epoch": int(match[1]), "session": int(match[2])}, int(match[3], 16))
+    """Reads what a staged file's name says of its session: fence, and begin of range. A
+    fence counts as one if its session ended before it was put into place."""
+    match = STAGED.fullmatch(name) or LEFT_FENCE.fullmatch(name)
+    if match is None:
+        return None
+    fence = {"epoch": int(match["epoch"]), "session": int(match["session"])}
+    return fence, int(match["begin"], 16)
 
 
 def data_files(directory: Directory, folder: str) -> list[str]:

@@ -93,6 +93,16 @@ class Sessions(unittest.TestCase):
         later.acknowledge({"patches": [later.start_commit()]})
         self.assertEqual(self.lines(), [document(2)])
 
+    def test_a_fence_that_was_not_put_into_place_is_removed(self) -> None:
+        self.open(1)
+        folder = os.path.join(self.path, ".tidegate/a%2Fb")
+        left = [os.path.join(folder, f"00000000-ffffffff.fence.1.{n}") for n in (2, 9)]
+        for path in left:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("{}")
+        self.open(3)
+        self.assertEqual([os.path.exists(path) for path in left], [False, True])
+
     def test_an_older_session_is_fenced_off(self) -> None:
         older = self.open(1)
         older.store(0, batch(1))

@@ -2,7 +2,6 @@
 
 mod apply;
 mod common;
-#[allow(dead_code)] // Tests of the host ask it for more.
 #[path = "../../../../../tests/src/postgres.rs"]
 mod postgres;
 mod session;
