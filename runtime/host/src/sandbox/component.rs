@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use std::{fmt, fs, io, thread};
+use std::{fmt, fs, io};
 
 use sha2::{Digest, Sha256};
 use tidegate_wit::PACKAGE_VERSION;
@@ -18,10 +17,9 @@ use super::guest::{self, Guest};
 use super::session::{Session, SessionConfig};
 use super::wasi;
 
-/// How often the images of a connector's memory are tried, and how long the system is
-/// left alone in between: what it is at is over in milliseconds.
+/// How often the images of a connector's memory are tried. What the system is at is over in
+/// milliseconds, and it waits for some of them itself before it refuses.
 const IMAGE_TRIES: u32 = 10;
-const IMAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A WebAssembly file starts so...
 const MAGIC: &[u8] = b"\0asm";
@@ -121,7 +119,6 @@ fn make_images(component: &wasmtime::component::Component) -> wasmtime::Result<(
         if component.initialize_copy_on_write_image().is_ok() {
             return Ok(());
         }
-        thread::sleep(IMAGE_PAUSE);
     }
     component.initialize_copy_on_write_image()
 }
