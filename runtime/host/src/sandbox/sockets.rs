@@ -94,9 +94,12 @@ impl Sockets {
         match usage {
             SocketAddrUse::TcpConnect => {
                 let ip = address.ip().to_canonical();
-                let notes = self.notes();
-                let names = notes.names_of(ip);
-                self.is_granted(self.grants.check_socket(ip, address.port(), names))
+                let checked = {
+                    let notes = self.notes();
+                    let names = notes.names_of(ip);
+                    self.grants.check_socket(ip, address.port(), names)
+                };
+                self.is_granted(checked)
             }
             // Every connection is bound first, to whatever address and port are free.
             SocketAddrUse::TcpBind => address.ip().is_unspecified() && address.port() == 0,

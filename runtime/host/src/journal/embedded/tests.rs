@@ -349,10 +349,8 @@ async fn opening_interrupted() {
     let data = directory();
     for round in 0..10_u64 {
         let journals = EmbeddedJournals::open(data.path()).expect("it opens");
-        assert!(
-            journals.open("a").now_or_never().is_none(),
-            "opening takes time"
-        );
+        // Given up at once; seldom is the disk so fast that there is nothing to give up.
+        drop(journals.open("a").now_or_never());
         let journal = journals.open("a").await.expect("it opens");
         let appended = journal.append(append(&["x"])).await.expect("it appends");
         assert_eq!(appended.first, round);
