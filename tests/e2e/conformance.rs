@@ -86,14 +86,31 @@ fn sqlite_readback(file: &str) -> Value {
     ])
 }
 
+/// Prints every column of a table as JSON spells it. SQLite's own printing loses the last
+/// digit of the largest double.
+const SQLITE_COLUMNS: &str = r#"
+import json, sqlite3, sys
+
+db = sqlite3.connect(sys.argv[1])
+db.row_factory = sqlite3.Row
+for row in map(dict, db.execute(f'SELECT * FROM "{sys.argv[2]}"')):
+    for column in ("array", "object", "several"):
+        if row[column] is not None:
+            row[column] = json.loads(row[column])
+    if row["boolean"] is not None:
+        row["boolean"] = bool(row["boolean"])
+    print(json.dumps(row))
+"#;
+
 #[test]
 fn sqlite_passes() {
     let workspace = Workspace::new();
     let setup = json!({
         "config": {"path": "rows.db"},
         "resource": {"table": "{name}"},
-        "deltaResource": {"table": "{name}", "deltaUpdates": true},
+        "deltaResource": {"table": "{name}", "delta_updates": true},
         "readback": sqlite_readback("rows.db"),
+        "columns": ["python3", "-c", SQLITE_COLUMNS, "rows.db", "{name}"],
     });
     passes(suite(&workspace, "materialize-sqlite", &setup), &[]);
 }
@@ -102,7 +119,9 @@ fn sqlite_passes() {
 fn postgres_passes() {
     let server = Server::start();
     let workspace = Workspace::new();
-    let query = "SELECT json_build_object('seq', seq) FROM \"{name}\"";
+    let rows = "SELECT row_to_json(t) FROM \"{name}\" t";
+    let columns = "SELECT row_to_json(t) FROM \
+        (SELECT *, encode(base64, 'base64') AS base64 FROM \"{name}\") t";
     let url = format!(
         "postgres://{USER}:{}@{}/{DATABASE}",
         PASSWORD.replace(' ', "%20"),
@@ -113,8 +132,9 @@ fn postgres_passes() {
             "address": server.address(), "user": USER, "password": PASSWORD, "database": DATABASE,
         },
         "resource": {"table": "{name}"},
-        "deltaResource": {"table": "{name}", "deltaUpdates": true},
-        "readback": ["psql", url, "-tAc", query],
+        "deltaResource": {"table": "{name}", "delta_updates": true},
+        "readback": ["psql", url, "-tAc", rows],
+        "columns": ["psql", url, "-tAc", columns],
     });
     passes(suite(&workspace, "materialize-postgres", &setup), &[]);
 }
@@ -177,7 +197,7 @@ fn the_starter_passes() {
     let setup = json!({"config": {"path": "{task}.json"}, "resource": {"table": "{name}"}});
     passes(
         suite(&workspace, "materialize-starter", &setup),
-        &["kill-delta"],
+        &["columns", "kill-delta"],
     );
 }
 
@@ -207,6 +227,41 @@ fn ndjson_passes(connector: &str) {
     let finished = suite_within(&workspace, connector, &setup, INTERPRETED_SUITE_MAX);
     let standard_only = ["apply-backfill", "keys", "updates", "bad-document", "kill"];
     passes(finished, &standard_only);
+}
+
+/// Columns that hold something else than the documents say are named.
+#[test]
+fn the_suite_sees_into_columns() {
+    let cases = [
+        ("integer", "passed", "columns compared: 1"),
+        (
+            "iif(integer = 9007199254740993, integer - 1, integer)",
+            "failed",
+            "\"integer\" holds 9007199254740992, and the document has 9007199254740993",
+        ),
+        (
+            "ifnull(integer, 0)",
+            "failed",
+            "\"integer\" holds 0, and the document has null",
+        ),
+    ];
+    for (column, outcome, says) in cases {
+        let rows = format!("SELECT json_object('seq', seq, 'integer', {column}) FROM \"{{name}}\"");
+        let workspace = Workspace::new();
+        let setup = json!({
+            "config": {"path": "rows.db"},
+            "resource": {"table": "{name}"},
+            "columns": ["sqlite3", "-readonly", "rows.db", rows],
+        });
+        let finished = suite(&workspace, "materialize-sqlite", &setup);
+        let report: Value = serde_json::from_str(&finished.stdout).expect("a report is JSON");
+        let checks = report["checks"].as_array().expect("a report has checks");
+        let check = checks.iter().find(|check| check["check"] == "columns");
+        let check = check.expect("columns are checked");
+        assert_eq!(check["outcome"], outcome, "{check}");
+        let note = check["note"].as_str().unwrap_or_default();
+        assert!(note.contains(says), "{note}");
+    }
 }
 
 /// A suite that finds nothing would pass as well: each fault has a check that
@@ -265,7 +320,7 @@ fn pacing_is_tested_where_there_is_some() {
     let setup = json!({"config": {"path": "rows.db"}, "resource": {"table": "{name}"}});
     passes(
         suite(&workspace, "materialize-faulty", &setup),
-        &["kill-delta"],
+        &["columns", "kill-delta"],
     );
 }
 

@@ -275,7 +275,7 @@ fn faults_that_pass_leave_no_trace() {
     let mut catalog = Catalog::new().collection(SALES, &["/id"], sale_schema());
     for (name, fault) in &faults {
         let changes =
-            json!({ "source": SALES, "resource": { "table": "changes", "deltaUpdates": true } });
+            json!({ "source": SALES, "resource": { "table": "changes", "delta_updates": true } });
         catalog = catalog.task(name, faulty(name, fault).binding(changes));
     }
     let workspace = Workspace::with(&catalog);

@@ -72,7 +72,7 @@ fn thirty_rounds_where_documents_add_up() {
     let lines: Arc<[String]> = sales(&mut random, ROUNDS * LINES_A_ROUND, KEYS).into();
     let task = Task::sqlite("rows.db").table(SALES, "sums").binding(json!({
         "source": SALES,
-        "resource": { "table": "changes", "deltaUpdates": true },
+        "resource": { "table": "changes", "delta_updates": true },
     }));
     let catalog = Catalog::new()
         .collection(SALES, &["/id"], sale_schema())

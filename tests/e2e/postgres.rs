@@ -56,7 +56,7 @@ fn task(server: &Server) -> Task {
 /// Returns a catalog with sales as sums, and as changes.
 fn sums(server: &Server) -> Catalog {
     let changes =
-        json!({ "source": SALES, "resource": { "table": "changes", "deltaUpdates": true } });
+        json!({ "source": SALES, "resource": { "table": "changes", "delta_updates": true } });
     let task = task(server).table(SALES, "sums").binding(changes);
     Catalog::new()
         .collection(SALES, &["/id"], sale_schema())

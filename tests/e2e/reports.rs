@@ -26,7 +26,7 @@ fn hard_delete(table: &str, hard: bool) -> Value {
 }
 
 fn changes() -> Value {
-    json!({ "source": COLLECTION, "resource": { "table": "changes", "deltaUpdates": true } })
+    json!({ "source": COLLECTION, "resource": { "table": "changes", "delta_updates": true } })
 }
 
 fn plain_schema() -> Value {

@@ -96,7 +96,7 @@ impl Destination {
     fn changes(&self) -> Value {
         let mut resource = self.resource("changes");
         if let Sqlite | Postgres(_) = self {
-            resource["deltaUpdates"] = json!(true);
+            resource["delta_updates"] = json!(true);
         }
         resource
     }

@@ -136,7 +136,7 @@ fn incompatible<T: ColumnType>(
     if projection.key {
         if last.delta_updates != delta_updates {
             return refused(format!(
-                "the table was made with deltaUpdates {}",
+                "the table was made with delta_updates {}",
                 last.delta_updates
             ));
         }

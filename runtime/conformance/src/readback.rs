@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -17,31 +17,49 @@ use crate::task::Task;
 /// How long the command may take: it prints the few rows of a check.
 const READBACK_MAX: Duration = Duration::from_secs(30);
 
+/// A row, with every digit of its numbers.
+pub(crate) type Row = BTreeMap<String, Box<RawValue>>;
+
 /// How often each number in [`SEQ`] is there.
 pub(crate) type Counts = BTreeMap<i64, usize>;
 
 /// Returns how often each document is in a binding's resource.
 pub(crate) async fn counts(task: &Task<'_>, binding: u32) -> Result<Counts, Failure> {
-    let setup = &task.bench.setup;
-    let Some(command) = &setup.readback else {
-        return Err(Failure::not_applicable(
+    let command = task.bench.setup.readback.as_deref();
+    let command = command.ok_or_else(|| {
+        Failure::not_applicable(
             "delta updates are never loaded: give the setup a `readback` command that prints the rows",
-        ));
-    };
-    let (task, name) = (task.name(0), task.name(binding));
-    let command = command.iter().map(|part| named_text(part, task, name));
-    let command: Vec<String> = command.collect();
-    let text = output(setup, &command).await?;
+        )
+    })?;
     let mut counts = Counts::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let row: Value = serde_json::from_str(line)
-            .map_err(|error| malformed(&command, line, &error.to_string()))?;
-        let seq = row[SEQ].as_i64();
-        let seq =
-            seq.ok_or_else(|| malformed(&command, line, &format!("it has no integer `{SEQ}`")))?;
+    for (seq, _) in rows(task, binding, command).await? {
         *counts.entry(seq).or_default() += 1;
     }
     Ok(counts)
+}
+
+/// Returns the rows of a binding's resource, each with its number in [`SEQ`].
+pub(crate) async fn rows(
+    task: &Task<'_>,
+    binding: u32,
+    command: &[String],
+) -> Result<Vec<(i64, Row)>, Failure> {
+    let (name_of_task, name) = (task.name(0), task.name(binding));
+    let command = command
+        .iter()
+        .map(|part| named_text(part, name_of_task, name));
+    let command: Vec<String> = command.collect();
+    let text = output(&task.bench.setup, &command).await?;
+    let mut rows = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let row: Row = serde_json::from_str(line)
+            .map_err(|error| malformed(&command, line, &error.to_string()))?;
+        let seq = row.get(SEQ).and_then(|seq| seq.get().parse().ok());
+        let seq =
+            seq.ok_or_else(|| malformed(&command, line, &format!("it has no integer `{SEQ}`")))?;
+        rows.push((seq, row));
+    }
+    Ok(rows)
 }
 
 async fn output(setup: &Setup, command: &[String]) -> Result<String, Failure> {

@@ -344,8 +344,8 @@ pub(crate) fn compare(task: &Task<'_>, keys: &Keys, loaded: &Loaded) -> Result<(
     Ok(())
 }
 
-/// Says whether two documents are equal as JSON, to the last digit.
-fn equal(a: &str, b: &str) -> bool {
+/// Says whether two texts are equal as JSON, to the last digit.
+pub(crate) fn equal(a: &str, b: &str) -> bool {
     let (mut left, mut right) = (Tape::default(), Tape::default());
     match (left.parse(a.as_bytes()), right.parse(b.as_bytes())) {
         (Ok(left), Ok(right)) => left.root().equals(&right.root()),

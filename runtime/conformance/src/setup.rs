@@ -3,7 +3,7 @@
 //! ```yaml
 //! config: {path: shop.db}
 //! resource: {table: "{name}"}
-//! deltaResource: {table: "{name}", deltaUpdates: true}
+//! deltaResource: {table: "{name}", delta_updates: true}
 //! readback: [sqlite3, shop.db, "SELECT json_object('seq', seq) FROM \"{name}\""]
 //! ```
 
@@ -36,6 +36,9 @@ pub struct Setup {
     /// object a line: how delta updates are seen, which are never loaded.
     #[serde(default)]
     pub readback: Option<Vec<String>>,
+    /// The same with what stands in the columns; the readback's rows if left out.
+    #[serde(default)]
+    pub columns: Option<Vec<String>>,
     /// What the connector may reach, in place of what its config names.
     #[serde(default)]
     pub allow: Allow,
@@ -49,7 +52,7 @@ pub struct Setup {
 pub enum SetupError {
     /// It is not of the shape of a setup.
     #[error(
-        "the setup is malformed: {0}; it has `config`, `resource` and perhaps `deltaResource`, `readback`, `allow`"
+        "the setup is malformed: {0}; it has `config`, `resource` and perhaps `deltaResource`, `readback`, `columns`, `allow`"
     )]
     Malformed(#[from] serde_json::Error),
     /// All bindings would share one resource.

@@ -220,7 +220,7 @@ fn incompatible(table: &str, what: &str) -> ConnectorError {
 
 fn check_shape(table: &str, have: &Shape, want: &Shape) -> Result<(), ConnectorError> {
     if have.delta_updates != want.delta_updates {
-        let what = format!("deltaUpdates {}", have.delta_updates);
+        let what = format!("delta_updates {}", have.delta_updates);
         return Err(incompatible(table, &what));
     }
     if have.key != want.key {

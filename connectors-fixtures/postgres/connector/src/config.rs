@@ -62,7 +62,7 @@ pub enum SslMode {
 
 /// A binding's resource.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Resource {
     /// The table.
     pub table: String,
@@ -232,7 +232,7 @@ impl Resource {
                     "x-schema-name": true,
                     "order": 1
                 },
-                "deltaUpdates": {
+                "delta_updates": {
                     "title": "Delta updates",
                     "description": "Whether rows are only added: one key may have many rows, and none is read back.",
                     "type": "boolean",

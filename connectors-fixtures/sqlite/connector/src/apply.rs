@@ -139,7 +139,7 @@ fn extend(
         )))
     };
     if have.delta_updates != want.delta_updates {
-        return incompatible(format!("deltaUpdates {}", have.delta_updates));
+        return incompatible(format!("delta_updates {}", have.delta_updates));
     }
     if have.key != want.key {
         let columns = have

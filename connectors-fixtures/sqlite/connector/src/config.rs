@@ -20,7 +20,7 @@ pub struct Config {
 
 /// A binding's resource.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Resource {
     /// The table.
     pub table: String,
@@ -125,7 +125,7 @@ impl Resource {
                     "x-collection-name": true,
                     "order": 0
                 },
-                "deltaUpdates": {
+                "delta_updates": {
                     "title": "Delta updates",
                     "description": "Whether rows are only added: one key may have many rows, and none is read back.",
                     "type": "boolean",

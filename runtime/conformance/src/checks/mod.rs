@@ -4,6 +4,7 @@
 //! other.
 
 mod changes;
+mod column;
 mod crashes;
 mod description;
 mod fences;
@@ -53,6 +54,7 @@ const CHECKS: &[Check] = checks! {
     "order", "calls out of order are refused", order::order;
     "malformed", "malformed batches and unknown bindings are refused", refusals::malformed;
     "values", "documents of every type come back as they were", values::values;
+    "columns", "columns hold what the documents say", values::columns;
     "extremes", "extreme values are held as they are, or refused by their key", values::extremes;
     "keys", "keys that differ stay apart, to the last digit and sign", values::keys;
     "updates", "documents are replaced and deleted", transactions::updates;

@@ -1,15 +1,18 @@
 //! Values and keys of every type.
 //!
-//! What is compared is the document, which a standard binding loads back whole;
-//! its fields go through the destination's columns on the way in.
+//! The document is what a standard binding loads back, whole. What its columns hold
+//! beside it is seen by a command of the setup.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use tidegate_host::document::shown;
 use tidegate_wit::message::{JsonType, Projection};
 
 use super::refusals::document_error;
-use super::{Bench, Collection, Failure, Passed, Updates, any};
+use super::{Bench, Collection, Failure, Passed, Updates, any, column};
+use crate::readback;
 use crate::sample::{Described, ID, SEQ, Write, field, stored};
+use crate::task::Task;
 
 const INTEGER: &[JsonType] = &[JsonType::Integer];
 const NUMBER: &[JsonType] = &[JsonType::Number];
@@ -180,41 +183,103 @@ pub(super) async fn extremes(bench: &Bench) -> Passed {
     })
 }
 
-/// One document a value, the other fields absent.
+/// Documents come back as they were.
 pub(super) async fn values(bench: &Bench) -> Passed {
-    let every = every_type();
-    let collection = every_value();
     let kind = any(bench)?;
-    let mut task = bench.task("values", &[(kind, collection)]).await?;
-    let mut run = task.open().await?;
-    let mut id = 0;
-    for Values { field, values } in &every {
-        let mut writes = Vec::new();
-        for value in *values {
-            id += 1;
-            writes.push(stored(
-                0,
-                format!(
-                    "{{\"{ID}\": {id}, \"{SEQ}\": {id}, \"{}\": {value}}}",
-                    field.field
-                ),
-            ));
+    let mut task = bench.task("values", &[(kind, every_value())]).await?;
+    let count = store_every_value(&mut task).await?.len();
+    task.check_committed().await?;
+    let types = every_type().len();
+    Ok(match kind {
+        Updates::Standard => format!("{count} values of {types} types"),
+        Updates::Delta => {
+            format!("{count} values of {types} types are taken; nothing is loaded")
         }
-        let doing = format!("values of {}", field.field);
+    })
+}
+
+/// A value that was stored: its field, and its JSON.
+type Stored = (Projection, &'static str);
+
+/// Stores a document a value, the other fields absent; returns what has which
+/// number in [`SEQ`].
+async fn store_every_value(task: &mut Task<'_>) -> Result<BTreeMap<i64, Stored>, Failure> {
+    let mut run = task.open().await?;
+    let mut all = BTreeMap::new();
+    for Values { field, values } in every_type() {
+        let name = &field.field;
+        let mut writes = Vec::new();
+        for value in values {
+            let id = all.len() as i64 + 1;
+            let text = format!("{{\"{ID}\": {id}, \"{SEQ}\": {id}, \"{name}\": {value}}}");
+            writes.push(stored(0, text));
+            all.insert(id, (field.clone(), *value));
+        }
+        let doing = format!("values of {name}");
         task.transact(&mut run, writes)
             .await
             .map_err(|failure| failure.during(&doing))?;
     }
-    drop(run);
-    task.check_committed().await?;
-    Ok(match kind {
-        Updates::Standard => format!("{id} values of {} types", every.len()),
-        Updates::Delta => format!(
-            "{id} values of {} types are taken; nothing is loaded",
-            every.len()
-        ),
-    })
+    Ok(all)
 }
+
+/// Columns hold what the documents say.
+pub(super) async fn columns(bench: &Bench) -> Passed {
+    let setup = &bench.setup;
+    let command = setup.columns.as_ref().or(setup.readback.as_ref());
+    let command = command.ok_or_else(|| Failure::not_applicable(NO_COLUMNS))?;
+    let mut task = bench
+        .task("columns", &[(any(bench)?, every_value())])
+        .await?;
+    let mut missing = store_every_value(&mut task).await?;
+    let stored = missing.clone();
+    let fields = every_type().into_iter().map(|it| it.field);
+    let fields: Vec<Projection> = fields.collect();
+    let mut compared = BTreeSet::new();
+    for (seq, row) in readback::rows(&task, 0, command).await? {
+        let Some((valued, value)) = stored.get(&seq) else {
+            return Err(Failure::wrong(format!(
+                "a row has the {SEQ} {seq}, and no document had it"
+            )));
+        };
+        missing.remove(&seq);
+        for field in &fields {
+            let Some(found) = row.get(&field.field) else {
+                continue;
+            };
+            let want = match field.field == valued.field {
+                true => value,
+                false => "null",
+            };
+            if !column::holds(field, want, found.get()) {
+                return Err(Failure::wrong(format!(
+                    "the column of {:?} holds {}, and the document has {}",
+                    field.field,
+                    shown(found.get()),
+                    shown(want)
+                )));
+            }
+            compared.insert(&field.field);
+        }
+    }
+    if let Some((seq, (field, value))) = missing.first_key_value() {
+        return Err(Failure::wrong(format!(
+            "no row has the {SEQ} {seq}, of the document with {:?} {value}",
+            field.field
+        )));
+    }
+    match compared.len() {
+        0 => Err(Failure::not_applicable(NO_COLUMNS)),
+        count => Ok(format!(
+            "{} values; columns compared: {count}",
+            stored.len()
+        )),
+    }
+}
+
+/// Why columns cannot be compared.
+const NO_COLUMNS: &str =
+    "nothing shows the columns: give the setup a `columns` command that prints them";
 
 /// Keys of a type, all of them different.
 fn every_key() -> BTreeMap<&'static str, (Vec<Projection>, Vec<&'static str>)> {

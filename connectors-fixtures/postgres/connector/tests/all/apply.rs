@@ -146,7 +146,7 @@ fn what_does_not_fit_the_table_is_a_schema_error_and_changes_nothing() {
             table("animals", key, &[("name", INTEGER)]),
             "column \"name\" as text, and it would be numeric",
         ),
-        (delta(animals()), "deltaUpdates false"),
+        (delta(animals()), "delta_updates false"),
         (renamed, "its document in column \"flow_document\""),
         (table("animals", key, &[("a\0b", TEXT)]), "NUL"),
         (table("animals", key, &[("ctid", TEXT)]), "to itself"),

@@ -62,7 +62,7 @@ pub fn animals() -> SpecBinding {
 /// Makes a binding one of delta updates.
 pub fn delta(mut binding: SpecBinding) -> SpecBinding {
     binding.delta_updates = true;
-    binding.resource["deltaUpdates"] = json!(true);
+    binding.resource["delta_updates"] = json!(true);
     binding
 }
 

@@ -100,7 +100,7 @@ fn fields_of_a_new_table() {
         ]
     );
     let mut delta = binding;
-    delta.resource = json!({"table": "animals", "deltaUpdates": true, "schema": "other"});
+    delta.resource = json!({"table": "animals", "delta_updates": true, "schema": "other"});
     let delta = validated(delta, None);
     assert!(delta.delta_updates);
     assert_eq!(delta.resource_path, ["other", "animals"]);
@@ -153,7 +153,7 @@ fn what_a_table_was_made_with_binds_until_it_is_made_anew() {
         assert_eq!(got.constraints["name"].kind, Recommended);
     }
     let mut delta = same;
-    delta.resource["deltaUpdates"] = json!(true);
+    delta.resource["delta_updates"] = json!(true);
     assert_eq!(
         validated(delta, last()).constraints["id"].kind,
         Incompatible

@@ -80,7 +80,7 @@ fn a_raised_counter_makes_the_table_anew() {
 fn what_does_not_fit_the_table_is_a_schema_error_and_changes_nothing() {
     let mut delta = animals();
     delta.delta_updates = true;
-    delta.resource = json!({"table": "animals", "deltaUpdates": true});
+    delta.resource = json!({"table": "animals", "delta_updates": true});
     let mut renamed = animals();
     renamed.document = Some("doc".to_owned());
     let number: &[JsonType] = &[JsonType::Number];
@@ -98,7 +98,7 @@ fn what_does_not_fit_the_table_is_a_schema_error_and_changes_nothing() {
             table("animals", key, &[("name", number)]),
             "column \"name\" as TEXT, and it would be NUMERIC",
         ),
-        (delta, "deltaUpdates false"),
+        (delta, "delta_updates false"),
         (renamed, "its document in column \"flow_document\""),
         (table("animals", key, &[("a\0b", TEXT)]), "NUL"),
     ];

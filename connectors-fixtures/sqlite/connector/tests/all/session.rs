@@ -19,7 +19,7 @@ fn cat(id: i64, name: &str) -> tidegate_boilerplate::testing::Document {
 
 fn delta(mut binding: SpecBinding) -> SpecBinding {
     binding.delta_updates = true;
-    binding.resource["deltaUpdates"] = json!(true);
+    binding.resource["delta_updates"] = json!(true);
     binding
 }
 

@@ -105,7 +105,7 @@ fn fields_of_a_new_table() {
         ]
     );
     let mut delta = binding;
-    delta.resource["deltaUpdates"] = json!(true);
+    delta.resource["delta_updates"] = json!(true);
     let delta = validated(delta, None);
     assert!(delta.delta_updates);
     assert_eq!(
@@ -189,7 +189,7 @@ fn what_a_table_was_made_with_binds_until_it_is_made_anew() {
     assert_eq!(got.constraints["name"].kind, Incompatible);
 
     let mut delta = same;
-    delta.resource["deltaUpdates"] = json!(true);
+    delta.resource["delta_updates"] = json!(true);
     assert_eq!(
         validated(delta, last()).constraints["id"].kind,
         Incompatible
