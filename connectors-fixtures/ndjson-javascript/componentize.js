@@ -9,7 +9,7 @@ const { component } = await componentize({
   sourcePath: fileURLToPath(new URL("src/connector.js", import.meta.url)),
   witPath,
   worldName: "ndjson",
-  // The engine imports wasi:http for `fetch`, and no connector gets that.
+  // The engine imports wasi:http for `fetch`, which this connector has no use for.
   disableFeatures: ["http", "fetch-event"],
 });
 await writeFile(out, component);
