@@ -75,9 +75,9 @@ impl New {
         write(&directory.join("README.md"), &readme(name, &boilerplate))?;
         write(&directory.join(".gitignore"), "/target\n")?;
         print(format!(
-            "{0} keeps documents in a JSON file, for a start. Next:\n\n{1}",
+            "{0} keeps documents in a JSON file, for a start. Next:\n\n  cd {0}\n  {1}\n",
             directory.display(),
-            steps(name, &boilerplate, Some(&directory))
+            steps(name, &boilerplate).join("\n  ")
         ))
     }
 
@@ -172,19 +172,15 @@ strip = true
     )
 }
 
-/// Returns what to do next, from within the crate or from beside it.
-fn steps(name: &str, boilerplate: &Path, from: Option<&Path>) -> String {
-    let scripts = boilerplate.with_file_name("scripts");
-    let enter = match from {
-        Some(directory) => format!("  cd {}\n", directory.display()),
-        None => String::new(),
-    };
-    format!(
-        "{enter}  cargo test                                    # natively, in a moment\n  \
-         {scripts}/build-connectors target .      # makes target/{PREFIX}{name}.wasm\n  \
-         tidegate connector test target/{PREFIX}{name}.wasm --config conformance.yaml\n",
-        scripts = scripts.display(),
-    )
+/// Returns what to do next, within the crate.
+fn steps(name: &str, boilerplate: &Path) -> [String; 3] {
+    let build = boilerplate.with_file_name("scripts/build-connectors");
+    let component = format!("target/{PREFIX}{name}.wasm");
+    [
+        "cargo test    # natively, in a moment".to_owned(),
+        format!("{} target .    # makes {component}", build.display()),
+        format!("tidegate connector test {component} --config conformance.yaml"),
+    ]
 }
 
 fn readme(name: &str, boilerplate: &Path) -> String {
@@ -192,10 +188,10 @@ fn readme(name: &str, boilerplate: &Path) -> String {
     format!(
         "# {PREFIX}{name}\n\nA Tidegate connector. It keeps documents in a JSON file, for a start: \
          replace `src/file.rs`\nby the destination, and what `src/session.rs` and \
-         `src/connector.rs` do with it.\n\n```sh\n{}```\n\nWith a rustup toolchain that has the \
+         `src/connector.rs` do with it.\n\n```sh\n{}\n```\n\nWith a rustup toolchain that has the \
          target wasm32-wasip2, `cargo build --release --target\nwasm32-wasip2` makes the component, \
          too. The guide to connectors is {}.\n",
-        steps(name, boilerplate, None),
+        steps(name, boilerplate).join("\n"),
         docs.display(),
     )
 }
