@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Returns the root of the repository.
 pub fn repository() -> PathBuf {
@@ -53,6 +54,25 @@ pub fn interpreted() {
             path.display()
         );
     }
+}
+
+/// Builds the program that prints the rows of Parquet files, and returns it. It is an example
+/// of the connector that writes them: nothing is compiled for it that the connectors' own
+/// tests do not need.
+pub fn parquet_rows() -> PathBuf {
+    let fixtures = target().join("fixtures");
+    let built = Command::new("cargo")
+        .args(["build", "--quiet", "--workspace", "--example", "rows"])
+        .arg("--manifest-path")
+        .arg(repository().join("connectors-fixtures/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&fixtures)
+        .status();
+    assert!(
+        built.is_ok_and(|it| it.success()),
+        "the example does not build"
+    );
+    fixtures.join("debug/examples/rows")
 }
 
 /// A test that has nothing to test must not pass.
