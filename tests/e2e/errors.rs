@@ -116,11 +116,9 @@ fn skip_goes_on_and_counts() {
     let workspace = workspace("skip");
     append(&workspace, [number(1, 1), number(2, BEYOND), number(3, 3)]);
     let first = run(&workspace).succeeded();
-    assert!(
-        first.stdout.contains("1 document skipped"),
-        "{}",
-        first.stdout
-    );
+    for says in [" 3 documents read", "1 document skipped"] {
+        assert!(first.stdout.contains(says), "{}", first.stdout);
+    }
     assert_eq!(rows(&workspace), "1|1\n3|3");
     let line = first.stderr.lines().find(|line| line.contains("left out"));
     let line = line.expect("each is said");

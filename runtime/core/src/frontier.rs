@@ -144,6 +144,15 @@ impl Frontier {
         advanced
     }
 
+    /// Counts the documents of `extents` that this frontier has not come to.
+    pub fn beyond(&self, extents: &Extents) -> u64 {
+        let beyond = |(source, extent): (&Source, Extent)| {
+            let lower = extent.lower.max(self.next(source));
+            extent.upper.saturating_sub(lower)
+        };
+        extents.iter().map(beyond).sum()
+    }
+
     /// Returns the part of this frontier whose sources satisfy `keep`.
     #[must_use]
     pub fn restricted(&self, keep: impl Fn(&Source) -> bool) -> Frontier {
@@ -396,6 +405,32 @@ mod tests {
         let read = frontier(&[("a", 0, "j", 7)]);
         for (name, other, want) in cases {
             assert_eq!(read.covers(&other), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_is_counted_source_by_source() {
+        let read = frontier(&[("a", 0, "j", 7)]);
+        let cases = [
+            ("nothing", frontier(&[]), frontier(&[]), 0),
+            ("again", frontier(&[]), read.clone(), 0),
+            ("further", read.clone(), frontier(&[("a", 0, "j", 9)]), 2),
+            (
+                "again and further",
+                frontier(&[("a", 0, "j", 3)]),
+                frontier(&[("a", 0, "j", 9)]),
+                2,
+            ),
+            (
+                "backfilled",
+                frontier(&[]),
+                frontier(&[("a", 1, "j", 4), ("b", 0, "j", 1)]),
+                5,
+            ),
+        ];
+        for (name, lower, upper, want) in cases {
+            let extents = Extents::between(&lower, &upper);
+            assert_eq!(read.beyond(&extents), want, "{name}");
         }
     }
 

@@ -9,20 +9,28 @@
 
 use std::error::Error;
 use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
 
 use parquet::basic::LogicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use tidegate_boilerplate::instant;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    let mut out = BufWriter::new(io::stdout().lock());
     for path in std::env::args_os().skip(1) {
-        print(SerializedFileReader::new(File::open(path)?)?)?;
+        if let Err(error) = print(Path::new(&path), &mut out) {
+            eprintln!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
     }
-    Ok(())
+    ExitCode::SUCCESS
 }
 
-fn print(file: SerializedFileReader<File>) -> Result<(), Box<dyn Error>> {
+fn print(path: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let file = SerializedFileReader::new(File::open(path)?)?;
     let schema = file.metadata().file_metadata().schema();
     let columns = schema.get_fields().iter();
     let is_json: Vec<bool> = columns
@@ -39,9 +47,9 @@ fn print(file: SerializedFileReader<File>) -> Result<(), Box<dyn Error>> {
             };
             members.push(format!("{}:{value}", serde_json::to_string(name)?));
         }
-        println!("{{{}}}", members.join(","));
+        writeln!(out, "{{{}}}", members.join(","))?;
     }
-    Ok(())
+    Ok(out.flush()?)
 }
 
 /// Returns what a column of the connector's holds.

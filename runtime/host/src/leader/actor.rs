@@ -98,6 +98,7 @@ impl Actor {
                 }
                 Action::Extend { txn, to, extents } => {
                     self.read = self.read.advanced(&extents);
+                    self.progress.extend(&extents);
                     self.send(&to, |_| Request::Extend {
                         txn,
                         extents: extents.clone(),

@@ -8,10 +8,10 @@
 //! A task does not belong to whoever started it: dropping a caller, a watcher
 //! or a command line changes nothing about it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tidegate_core::{LeftOut, Record, Reply, Status};
+use tidegate_core::{Extents, Frontier, LeftOut, Record, Reply, Status};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::config::TaskConfig;
@@ -74,7 +74,8 @@ pub struct TaskView {
     pub state: TaskState,
     /// Transactions committed since the host started.
     pub transactions: u64,
-    /// Documents read since the host started, committed or not.
+    /// Documents read since the host started, committed or not. What a session reads
+    /// again after a failure is not counted again.
     pub read: u64,
     /// Documents that are in the journals and not read.
     pub to_read: u64,
@@ -113,6 +114,30 @@ impl TaskView {
 #[derive(Clone)]
 pub(crate) struct Progress {
     view: Arc<watch::Sender<TaskView>>,
+    reading: Arc<Mutex<Reading>>,
+}
+
+/// How far was ever read, for the count of what is read.
+#[derive(Default)]
+struct Reading {
+    furthest: Frontier,
+    /// Documents that are being read for the first time.
+    new: u64,
+}
+
+impl Reading {
+    fn extend(&mut self, extents: &Extents) {
+        self.new += self.furthest.beyond(extents);
+        self.furthest = self.furthest.advanced(extents);
+    }
+
+    /// Returns how many of the documents that were read are read for the first time. A
+    /// filter may have passed fewer than are new.
+    fn take(&mut self, documents: u64) -> u64 {
+        let new = documents.min(self.new);
+        self.new -= new;
+        new
+    }
 }
 
 impl Progress {
@@ -120,14 +145,25 @@ impl Progress {
         let view = TaskView::new(TaskState::Starting { after: None });
         Progress {
             view: Arc::new(watch::Sender::new(view)),
+            reading: Arc::default(),
         }
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading
+            .lock()
+            .expect("nothing panics while it holds this lock")
+    }
+
+    pub(crate) fn extend(&self, extents: &Extents) {
+        self.reading().extend(extents);
     }
 
     pub(crate) fn count_reply(&self, reply: &Reply) {
         match reply {
             Reply::Extended(extended) => {
-                self.view
-                    .send_modify(|view| view.read += extended.documents);
+                let new = self.reading().take(extended.documents);
+                self.view.send_modify(|view| view.read += new);
             }
             Reply::Stored { rows } => {
                 self.view
@@ -141,6 +177,8 @@ impl Progress {
     pub(crate) fn count_persisted(&self, record: &Record) {
         self.see(record);
         if record.hinted.is_none() && !record.committed.acknowledged {
+            // What is new by now was kept back by a filter.
+            self.reading().new = 0;
             self.view.send_modify(|view| view.transactions += 1);
         }
     }
